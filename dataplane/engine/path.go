@@ -31,7 +31,7 @@ type Path struct {
 	key     pathKey
 	needs   []need // of the frame that was received; those of the passes before hold
 	ops     []pathOp
-	from    []*asking // of ops: the condition that asks
+	parts   []parting // of ops
 	sums    []*sum    // of ops
 	lookups []*lookup // of ops
 	stores  []store
@@ -368,12 +368,10 @@ func (p *Path) all() int {
 		return 0
 	}
 	n := p.weight()
-	for i := range p.ops {
-		n += p.ops[i].other.all()
-		if k := p.ops[i].cases; k != nil {
-			for _, q := range k.of {
-				n += q.all()
-			}
+	for i := range p.parts {
+		n += p.parts[i].other.all()
+		for _, q := range p.parts[i].cases {
+			n += q.all()
 		}
 	}
 	for _, next := range p.next {

@@ -212,6 +212,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
+func pathOf(ops []pathOp) *Path { return &Path{ops: ops, parts: make([]parting, len(ops))} }
+
 // TestFork: paths part where one of their answers differs, and nowhere else.
 func TestFork(t *testing.T) {
 	load := pathOp{code: opLoad, to: 1, k: 8}
@@ -240,8 +242,8 @@ func TestFork(t *testing.T) {
 		{[]pathOp{{code: opEq}}, []pathOp{{code: opGiven}}, -1},
 		{[]pathOp{crc, ask(opEq, 7)}, []pathOp{crc, ask(opNe, 7)}, -1}, // of other octets
 	} {
-		a := &Path{ops: slices.Clone(c.a), sums: []*sum{{fixed: []byte{1}}}}
-		b := &Path{ops: slices.Clone(c.b), sums: []*sum{{fixed: []byte{2}}}}
+		a, b := pathOf(slices.Clone(c.a)), pathOf(slices.Clone(c.b))
+		a.sums, b.sums = []*sum{{fixed: []byte{1}}}, []*sum{{fixed: []byte{2}}}
 		old, got := a.fork(b)
 		if got != (c.at >= 0) || old != nil {
 			t.Errorf("case %d: %v, want to part at %d", i, got, c.at)
@@ -249,25 +251,26 @@ func TestFork(t *testing.T) {
 		if !got {
 			continue
 		}
-		next := a.ops[c.at].other
-		if k := a.ops[c.at].cases; k != nil {
-			next = k.of[b.ops[c.at].k]
+		next := a.parts[c.at].other
+		if k := a.parts[c.at].cases; k != nil {
+			next = k[b.ops[c.at].k]
 		}
 		if next != b {
 			t.Errorf("case %d: does not part at %d", i, c.at)
 		}
 		// What differs elsewhere takes the place of one of the two alone.
-		b2 := &Path{ops: append(slices.Clone(b.ops[:c.at+1]), pathOp{code: opMul})}
+		b2 := pathOf(append(slices.Clone(b.ops[:c.at+1]), pathOp{code: opMul}))
 		b.ops = append(b.ops[:c.at+1:c.at+1], pathOp{code: opXor})
+		b.parts = make([]parting, len(b.ops))
 		if old, ok := a.fork(b2); !ok || old != b {
 			t.Errorf("case %d: %v %v gives way, want the second path", i, old, ok)
 		}
 	}
 	for _, code := range []opcode{opLt, opEq} { // those of one constant each are without bound
-		first := &Path{ops: []pathOp{ask(code, 0)}}
+		first := pathOf([]pathOp{ask(code, 0)})
 		n := 0
 		for n < 2*maxForks {
-			if old, _ := first.fork(&Path{ops: []pathOp{ask(code, uint64(n+1))}}); old != nil {
+			if old, _ := first.fork(pathOf([]pathOp{ask(code, uint64(n+1))})); old != nil {
 				break
 			}
 			n++
@@ -277,7 +280,7 @@ func TestFork(t *testing.T) {
 			t.Errorf("%d paths part at one question, and count for %d; want %d", n, got, want)
 		}
 	}
-	if got := (&Path{ops: make([]pathOp, 640)}).all(); got != 11 {
+	if got := pathOf(make([]pathOp, 640)).all(); got != 11 {
 		t.Errorf("a path of 640 operations counts for %d, want 11", got)
 	}
 }

@@ -126,13 +126,17 @@ func (r *recorder) either(p *pipeline, i int, a *asking) (meeting int, ok bool) 
 	if !ok || cond.constant() {
 		return 0, false
 	}
-	before := r.snapshot()
+	if r.apart == len(r.sides) {
+		r.sides = append(r.sides, new([3]metadata))
+	}
+	before, yes, no := &r.sides[r.apart][0], &r.sides[r.apart][1], &r.sides[r.apart][2]
+	r.snapshot(before)
 	r.apart++
 	r.side(p, n.next, meeting)
-	yes := r.snapshot()
+	r.snapshot(yes)
 	r.restore(before)
 	r.side(p, n.nextNot, meeting)
-	no := r.snapshot()
+	r.snapshot(no)
 	if cond.now != 0 {
 		r.restore(yes)
 	}
@@ -167,13 +171,15 @@ type metadata struct {
 	src  []source
 }
 
-func (r *recorder) snapshot() metadata {
+// snapshot copies the metadata of the packet in hand to m.
+func (r *recorder) snapshot(m *metadata) {
 	lay := &r.c.st.prog.layout
 	from, to := lay.MetaOff, lay.MetaOff+lay.MetaSize
-	return metadata{bytes.Clone(r.c.data[from:to]), slices.Clone(r.src[from:to])}
+	m.data = append(m.data[:0], r.c.data[from:to]...)
+	m.src = append(m.src[:0], r.src[from:to]...)
 }
 
-func (r *recorder) restore(m metadata) {
+func (r *recorder) restore(m *metadata) {
 	at := r.c.st.prog.layout.MetaOff
 	copy(r.c.data[at:], m.data)
 	copy(r.src[at:], m.src)
@@ -181,7 +187,7 @@ func (r *recorder) restore(m metadata) {
 
 // merge makes each word of the metadata that differs between the two branches a choice between two
 // values, by the condition. The packet in hand has followed its own branch.
-func (r *recorder) merge(cond val, yes, no metadata) {
+func (r *recorder) merge(cond val, yes, no *metadata) {
 	off := r.c.st.prog.layout.MetaOff
 	for at := 0; at+8 <= len(yes.data) && !r.spoiled; at += 8 {
 		w := at + 8

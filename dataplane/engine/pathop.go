@@ -72,14 +72,15 @@ type pathOp struct {
 	to   uint16
 	a, b takes
 	k    uint64
-
-	// Where a packet goes on whose answer is no: a path with the same operations before this. cases
-	// are of opEq with a constant, by the constants.
-	other *Path
-	cases *cases
 }
 
-type cases struct{ of map[uint64]*Path }
+// parting is where a packet goes on whose answer to an operation is no: a path with the same
+// operations before this one.
+type parting struct {
+	asks  *asking // the condition; nil: none
+	other *Path
+	cases map[uint64]*Path // of opEq with a constant, by the constants
+}
 
 func (t *takes) of(s *slots) uint64 { return s[t.slot&(maxSlots-1)] >> (t.shift & 63) & t.mask }
 
@@ -165,10 +166,9 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 			l := p.lookups[o.k]
 			e, g := c.look(l)
 			for !l.is(e, g) {
-				if o.other == nil {
+				if p = p.parts[i].other; p == nil {
 					return nil
 				}
-				p = o.other
 				ops = p.ops
 				o = &ops[i]
 				l = p.lookups[o.k]
@@ -208,14 +208,15 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 			continue
 		}
 		if !ok {
-			next := o.other
-			if o.cases != nil {
-				if q := o.cases.of[o.a.of(s)]; q != nil {
+			at := &p.parts[i]
+			next := at.other
+			if at.cases != nil {
+				if q := at.cases[o.a.of(s)]; q != nil {
 					next = q
 				}
 			}
 			if next == nil {
-				c.paths.missed(p.from[i])
+				c.paths.missed(at.asks)
 				return nil
 			}
 			p = next
@@ -257,7 +258,7 @@ func (p *Path) fork(with *Path) (old *Path, ok bool) {
 	}()
 	forks := 0
 	for i := 0; i < min(len(p.ops), len(with.ops)); i++ {
-		o, n := &p.ops[i], &with.ops[i]
+		o, n, at := &p.ops[i], &with.ops[i], &p.parts[i]
 		switch {
 		case o.to != n.to || o.a != n.a || o.b != n.b:
 			return nil, false
@@ -276,29 +277,28 @@ func (p *Path) fork(with *Path) (old *Path, ok bool) {
 			}
 			continue
 		case o.code == opEq && n.code == opEq && o.b.mask == 0:
-			if o.cases == nil {
-				o.cases = &cases{map[uint64]*Path{}}
+			if at.cases == nil {
+				at.cases = map[uint64]*Path{}
 			}
-			q := o.cases.of[n.k]
+			q := at.cases[n.k]
 			if q == nil {
-				o.cases.of[n.k] = with
+				at.cases[n.k] = with
 				return nil, true
 			}
-			k := o.cases.of
-			p, place = q, func() { k[n.k] = with }
+			p, place = q, func() { at.cases[n.k] = with }
 			i-- // it asks for this constant
 			continue
 		case !o.code.asks() || !n.code.asks():
 			return nil, false
 		}
-		if o.other == nil {
-			o.other = with
+		if at.other == nil {
+			at.other = with
 			return nil, true
 		}
 		if forks++; forks == maxForks {
 			return nil, false
 		}
-		p, place = o.other, func() { o.other = with }
+		p, place = at.other, func() { at.other = with }
 		i-- // it asks something else here
 	}
 	return nil, false

@@ -13,25 +13,28 @@ import (
 // depends on, and the source of each octet that the pass moves. A pass without a path still runs to
 // its end.
 type recorder struct {
-	c    *Context
-	on   bool // the pass has a path, as far as it has come
-	from *Path
-	src  []source // of the packet state
-	in   []source // of the frame that is parsed; nil: it is the received one
-	root []byte   // the received frame
-	mask []byte   // the bits of it that have to be what they were
-	held []byte   // those that hold already
-	path *Path
-	args []val // of the running action; nil: they are constant
-	last int   // octets that calculations have looked at
+	c     *Context
+	on    bool // the pass has a path, as far as it has come
+	from  *Path
+	src   []source // of the packet state
+	in    []source // of the frame that is parsed; nil: it is the received one
+	root  []byte   // the received frame
+	mask  []byte   // the bits of it that have to be what they were
+	held  []byte   // those that hold already
+	path  *Path
+	ops   []pathOp // room for those of paths, as parts
+	parts []parting
+	args  []val // of the running action; nil: they are constant
+	last  int   // octets that calculations have looked at
 
 	computed computed
 	carried  map[int]int // slots, by their numbers in the next pass
 
-	at      *asking // the condition that is asked for
-	long    bool    // the path has more operations than are worth it
-	apart   int     // how many conditions have both of their ways recorded
-	spoiled bool    // that is not to be had
+	at      *asking        // the condition that is asked for
+	long    bool           // the path has more operations than are worth it
+	apart   int            // how many conditions have both of their ways recorded
+	spoiled bool           // that is not to be had
+	sides   []*[3]metadata // of these, by apart: before, on one way, on the other
 }
 
 // maxLooked bounds the octets of a calculation that a path depends on.
@@ -56,7 +59,7 @@ func (r *recorder) begin(x *paths, root []byte) {
 	clear(r.src)
 	clear(r.mask)
 	clear(r.held)
-	r.path = &Path{gen: x.gen, key: x.key, before: x.from}
+	r.path = &Path{gen: x.gen, key: x.key, before: x.from, ops: r.ops[:0], parts: r.parts[:0]}
 	if x.armed, x.from = false, nil; x.slots == nil {
 		x.slots = new(slots)
 	}
@@ -70,7 +73,10 @@ func (r *recorder) begin(x *paths, root []byte) {
 			}
 		}
 	}
-	r.carried = map[int]int{}
+	if r.carried == nil {
+		r.carried = map[int]int{}
+	}
+	clear(r.carried)
 	r.computed.reset()
 	if p := r.from; p != nil {
 		unpatch(r.src, p.state.frame, p.state.slots)
@@ -395,9 +401,8 @@ func (r *recorder) inherit(p *Path) {
 	}
 	for _, o := range p.late {
 		n := len(s.defs)
+		*s.slots.place(s.defs, &o) = uint16(n + 1)
 		s.define(o, false, r.isPure(&o))
-		o.to = 0
-		s.slots[o] = n
 	}
 }
 
@@ -411,7 +416,7 @@ func (r *recorder) end() {
 		p.outcome = pathPlain
 	}
 	if r.long {
-		p.outcome, p.ops = pathPlain, p.ops[:longOps]
+		p.outcome, p.ops, p.parts = pathPlain, p.ops[:longOps], p.parts[:longOps]
 	}
 	if p.outcome == pathPlain {
 		p.state, p.out, p.counts, p.stores = nil, nil, nil, nil
@@ -428,6 +433,8 @@ func (r *recorder) end() {
 			p.needs = append(p.needs, g)
 		}
 	}
+	r.ops, r.parts = p.ops, p.parts
+	p.ops, p.parts = slices.Clone(p.ops), slices.Clone(p.parts)
 	x.add(p, r.root)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/ir"
@@ -32,13 +33,38 @@ type computed struct {
 	defs  []pathOp
 	done  []bool
 	now   *slots
-	slots map[pathOp]int
-	known map[takes]bool // by questions, to be the same in all packets of the path
-	asked map[pathOp]bool
+	slots opIndex // of defs
+	asks  []pathOp
+	asked opIndex         // of asks
+	known []takes         // by questions, to be the same in all packets of the path
 	cells map[cellKey]val // registers that the pass has written
 
 	pure    []bool // by slot: nothing makes it but octets in which packets that are alike agree
 	settled []bool // by slot: it is the same in all packets of the path
+	partly  []bool // by slot: known has a part of it
+}
+
+// opIndex finds operations in a list of at most maxSlots: by their hash the number in the list, plus
+// one.
+type opIndex [2 * maxSlots]uint16
+
+// place returns where the index has the number of an operation, or is to have that number, if the
+// list has no such operation: 0. The slot that an operation computes does not count.
+func (x *opIndex) place(list []pathOp, o *pathOp) *uint16 {
+	h := mixPath(uint64(o.code), o.k)
+	for _, t := range []*takes{&o.a, &o.b} {
+		h = mixPath(h, t.mask<<16^uint64(t.slot)<<8^uint64(t.shift))
+	}
+	for {
+		n := &x[h%uint64(len(x))]
+		if *n == 0 {
+			return n
+		}
+		if at := &list[*n-1]; at.code == o.code && at.k == o.k && at.a == o.a && at.b == o.b {
+			return n
+		}
+		h++
+	}
 }
 
 type cellKey struct {
@@ -49,17 +75,20 @@ type cellKey struct {
 // reset begins a pass.
 func (s *computed) reset() {
 	s.defs, s.done, s.pure, s.settled = s.defs[:0], s.done[:0], s.pure[:0], s.settled[:0]
+	s.asks, s.known, s.partly = s.asks[:0], s.known[:0], s.partly[:0]
 	if s.now == nil {
-		s.now = new(slots)
+		s.now, s.cells = new(slots), map[cellKey]val{}
 	}
-	s.slots, s.known = map[pathOp]int{}, map[takes]bool{}
-	s.asked, s.cells = map[pathOp]bool{}, map[cellKey]val{}
+	clear(s.slots[:])
+	clear(s.asked[:])
+	clear(s.cells)
 }
 
 // define adds a slot.
 func (s *computed) define(o pathOp, done, pure bool) {
 	s.defs, s.done = append(s.defs, o), append(s.done, done)
 	s.pure, s.settled = append(s.pure, pure), append(s.settled, false)
+	s.partly = append(s.partly, false)
 }
 
 // operands calls f for all that an operation takes of slots, until f returns false.
@@ -110,7 +139,7 @@ func (o *pathOp) loaded(t takes, f func(at int, bits byte)) {
 // isSettled reports whether all packets on the path have the same bits in the used part of a slot.
 func (s *computed) isSettled(t takes) bool {
 	n := t.slot
-	if s.known[t] {
+	if s.partly[n] && slices.Contains(s.known, t) {
 		return true
 	}
 	switch s.defs[n].code {
@@ -121,13 +150,16 @@ func (s *computed) isSettled(t takes) bool {
 	return s.settled[n]
 }
 
+// know notes that all packets on the path have the same bits in a part of a slot.
+func (s *computed) know(t takes) { s.known, s.partly[t.slot] = append(s.known, t), true }
+
 // settleTo restricts the path to packets with the current octets of all that makes a pure value.
 func (r *recorder) settleTo(t takes) bool {
 	s := &r.computed
 	switch o := &s.defs[t.slot]; {
 	case s.isSettled(t):
 	case o.code == opLoad:
-		s.known[t] = true
+		s.know(t)
 		o.loaded(t, func(at int, bits byte) { r.mask[at] |= bits })
 	default:
 		o.operands(r.settleTo)
@@ -138,18 +170,18 @@ func (r *recorder) settleTo(t takes) bool {
 // slot is what an operation computes, now for the packet in hand.
 func (r *recorder) slot(o pathOp, now uint64) val {
 	s := &r.computed
-	n, ok := s.slots[o]
-	if !ok {
-		if n = len(s.defs); n == maxSlots {
+	at := s.slots.place(s.defs, &o)
+	if *at == 0 {
+		n := len(s.defs)
+		if n == maxSlots {
 			r.lose()
 			return val{now: now}
 		}
-		s.slots[o] = n
-		o.to = uint16(n)
+		*at, o.to, s.now[n] = uint16(n+1), uint16(n), now
 		s.define(o, false, r.isPure(&o))
-		s.now[n] = now
 	}
-	return val{takes{uint16(n), 0, ^uint64(0)}, s.now[n]}
+	n := *at - 1
+	return val{takes{n, 0, ^uint64(0)}, s.now[n]}
 }
 
 // compute makes the path compute the taken part of a slot before the path goes on.
@@ -189,7 +221,7 @@ func (r *recorder) add(o pathOp) {
 		r.lose()
 		return
 	}
-	r.path.ops, r.path.from = append(r.path.ops, o), append(r.path.from, r.at)
+	r.path.ops, r.path.parts = append(r.path.ops, o), append(r.path.parts, parting{asks: r.at})
 }
 
 // cut is the lower n bits of a value.
@@ -396,7 +428,7 @@ func (r *recorder) ask(code opcode, a, b val, answer bool) {
 	if a, b = r.cut(a, 64), r.cut(b, 64); a.constant() {
 		a, b, code = b, a, mirrored[code]
 	}
-	if a.constant() {
+	if a.constant() || !r.on {
 		return
 	}
 	if r.apart > 0 {
@@ -415,12 +447,14 @@ func (r *recorder) ask(code opcode, a, b val, answer bool) {
 	if b.constant() {
 		o.k = b.now
 	}
-	if s.asked[o] {
+	at := s.asked.place(s.asks, &o)
+	if *at != 0 {
 		return
 	}
-	s.asked[o] = true
+	s.asks = append(s.asks, o)
+	*at = uint16(len(s.asks))
 	if code == opEq && b.constant() {
-		s.known[a.takes] = true
+		s.know(a.takes)
 	}
 	r.compute(a.takes)
 	r.compute(b.takes)

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"math/big"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -419,6 +420,38 @@ func TestCell(t *testing.T) {
 		k, ok := b.r.cell(&note{index: b.l.term(index)}, register, index)
 		if ok != c.want || k != (cellKey{c.register, uint64(c.index)}) {
 			t.Errorf("register %d, index %d: %+v %v", c.register, c.index, k, ok)
+		}
+	}
+}
+
+// TestOpIndex: an index finds each operation of a list again, and no other operation, whatever the
+// operations differ in.
+func TestOpIndex(t *testing.T) {
+	rng := rand.New(rand.NewPCG(seeds.One(t, 1), 0))
+	for which := range 4 {
+		var x opIndex
+		var list []pathOp
+		want := map[pathOp]uint16{}
+		for range 4 * maxSlots {
+			v, o := rng.Uint64N(maxSlots), pathOp{}
+			switch which {
+			case 0:
+				o.code = opcode(v)
+			case 1:
+				o.k = v
+			case 2:
+				o.a.mask = v
+			case 3:
+				o.b.mask = v
+			}
+			at := x.place(list, &o)
+			if *at != want[o] {
+				t.Fatalf("%+v is operation %d, want %d", o, *at, want[o])
+			}
+			if *at == 0 {
+				list = append(list, o)
+				*at, want[o] = uint16(len(list)), uint16(len(list))
+			}
 		}
 	}
 }

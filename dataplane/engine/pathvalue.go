@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"math/big"
-
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
@@ -193,9 +191,11 @@ func (r *recorder) octets(e *ir.Expr, n int) ([]octet, bool) {
 		if e.N.Sign() < 0 {
 			return nil, false
 		}
-		low := new(big.Int).And(e.N, new(big.Int).Sub(ir.Pow2(8*n), ir.One))
-		for i, b := range low.FillBytes(make([]byte, n)) {
-			out[i].val = b
+		for i, low := 0, e.N; i < n; i++ {
+			if i > 0 && i%8 == 0 {
+				low = ir.Rsh(low, 64)
+			}
+			out[n-1-i].val = byte(ir.Low64(low) >> (i % 8 * 8))
 		}
 		return out, true
 	case ir.OpField:

@@ -110,4 +110,4 @@ type Param struct {
 func (e *Expr) Varbit() bool { return e.Op == OpField && e.Field.VL }
 
 // Width64 reports whether an unsigned leaf has at most 64 bits.
-func (e *Expr) Width64() bool { return e.Nonneg() && e.Hi.BitLen() <= 64 }
+func (e *Expr) Width64() bool { return e.Nonneg() && e.Hi.IsUint64() }

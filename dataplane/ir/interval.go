@@ -200,7 +200,10 @@ func shlInterval(a, b *Expr) (lo, hi *big.Int) {
 
 // Low64 returns n modulo 2^64.
 func Low64(n *big.Int) uint64 {
-	if n.Sign() >= 0 {
+	switch {
+	case n.IsUint64():
+		return n.Uint64()
+	case n.Sign() > 0:
 		return new(big.Int).And(n, maxUint64).Uint64()
 	}
 	return -new(big.Int).And(new(big.Int).Neg(n), maxUint64).Uint64()

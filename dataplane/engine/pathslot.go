@@ -33,9 +33,9 @@ type computed struct {
 	defs  []pathOp
 	done  []bool
 	now   *slots
-	slots opIndex // of defs
+	slots *opIndex // of defs
 	asks  []pathOp
-	asked opIndex         // of asks
+	asked *opIndex        // of asks
 	known []takes         // by questions, to be the same in all packets of the path
 	cells map[cellKey]val // registers that the pass has written
 
@@ -78,6 +78,7 @@ func (s *computed) reset() {
 	s.asks, s.known, s.partly = s.asks[:0], s.known[:0], s.partly[:0]
 	if s.now == nil {
 		s.now, s.cells = new(slots), map[cellKey]val{}
+		s.slots, s.asked = new(opIndex), new(opIndex)
 	}
 	clear(s.slots[:])
 	clear(s.asked[:])

@@ -44,8 +44,8 @@ type computed struct {
 	partly  []bool // by slot: known has a part of it
 }
 
-// opIndex finds operations in a list of at most maxSlots: by their hash the number in the list, plus
-// one.
+// opIndex finds operations in a list of at most maxSlots: it has their numbers in the list, plus
+// one, by their hashes.
 type opIndex [2 * maxSlots]uint16
 
 // place returns where the index has the number of an operation, or is to have that number, if the

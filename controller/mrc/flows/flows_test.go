@@ -83,7 +83,8 @@ func (none) Node(topology.NodeID) bool { return false }
 func (none) Port(string, uint8) bool   { return false }
 
 // TestAlike: steps take equally long whether similar NICs share a class or each NIC has a class,
-// and whether or not a view takes the parts untouched by a state from another view.
+// whether or not a view takes the parts untouched by a state from another view, and whether or not
+// one port stands for those of similar planes.
 func TestAlike(t *testing.T) {
 	first, count := seeds.Range(t, 1, 40)
 	for seed := first; seed < first+count; seed++ {
@@ -111,15 +112,19 @@ func TestAlike(t *testing.T) {
 			t.Fatalf("seed %d: %d classes of %d NICs apart", seed, len(each.classes), len(j.NICs))
 		}
 		s := State{}
+		apart := State{Slower: map[topology.LinkID]float64{}} // planes differ, by next to nothing
 		for _, l := range n.Fabric.Snapshot().Links {
-			if r.IntN(6) == 0 {
+			plane := n.Fabric.Clos().LinkPlane(l.ID)
+			if r.IntN(6) == 0 && (plane == 1 || r.IntN(2) == 0) {
 				s.Directed = append(s.Directed, l.ID)
 			}
+			apart.Slower[l.ID] = 1e-18 * float64(plane)
 		}
+		apart.Losses = s.Losses
 		fresh := *some
 		fresh.whole = nil
-		took := func(m *Model) float64 {
-			v, err := m.see(t.Context(), &s)
+		took := func(m *Model, s *State) float64 {
+			v, err := m.see(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,11 +142,14 @@ func TestAlike(t *testing.T) {
 			}
 			return most
 		}
-		a, b, c := took(some), took(each), took(&fresh)
+		a, b, c, d := took(some, &s), took(each, &s), took(&fresh, &s), took(some, &apart)
 		same := func(x, y float64) bool { return x == y || math.Abs(x-y) < 1e-9*x }
-		if !same(a, b) || !same(a, c) {
-			t.Errorf("seed %d: %s takes %v s by classes, %v s by NICs, %v s by itself", seed,
-				j.Groups[0].Collective, a, b, c)
+		if !same(a, b) || !same(a, c) || !same(a, d) {
+			t.Errorf("seed %d: %s takes %v s by classes, %v s by NICs, %v s by itself, %v s by planes",
+				seed, j.Groups[0].Collective, a, b, c, d)
+		}
+		if ports := some.whole.alike; ports[0] != float64(len(ports)) {
+			t.Errorf("seed %d: of similar planes ports stand for %v", seed, ports)
 		}
 	}
 }
@@ -370,12 +378,11 @@ func BenchmarkCompare(b *testing.B) {
 		layout api.JobLayout
 		mixed  bool
 	}{
-		"1 job":                    {1, api.JobLayout{TP: 8, DP: 1024}, false},
-		"64 jobs":                  {64, api.JobLayout{TP: 8, DP: 16}, false},
-		"1 job of MoE":             {1, api.JobLayout{TP: 8, EP: 64, DP: 128, PP: 8}, false},
-		"1 job in no order":        {1, api.JobLayout{TP: 8, DP: 1024}, true},
-		"64 jobs in no order":      {64, api.JobLayout{TP: 8, DP: 16}, true},
-		"1 job of MoE in no order": {1, api.JobLayout{TP: 8, EP: 64, DP: 128, PP: 8}, true},
+		"1 job":               {1, api.JobLayout{TP: 8, DP: 1024}, false},
+		"64 jobs":             {64, api.JobLayout{TP: 8, DP: 16}, false},
+		"1 job of MoE":        {1, api.JobLayout{TP: 8, EP: 64, DP: 128, PP: 8}, false},
+		"1 job in no order":   {1, api.JobLayout{TP: 8, DP: 1024}, true},
+		"64 jobs in no order": {64, api.JobLayout{TP: 8, DP: 16}, true}, // MoE is refused in no order
 	} {
 		b.Run(name, func(b *testing.B) {
 			var jobs []Job

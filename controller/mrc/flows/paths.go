@@ -2,6 +2,7 @@ package flows
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 
@@ -18,9 +19,12 @@ type view struct {
 	base  *view // nil: this is it
 	state *State
 	lost  *topology.LostPaths
-	// links holds classes of links of the fabric, and of the ports of NIC classes.
+	// links holds classes of links of the fabric, and of the ports of NIC classes, each with the rate
+	// of one link. The links of ports that are alike are one link in capacities.
 	links      []sameLinks
+	each       []float64
 	capacities []float64
+	alike      []float64 // by port: see like
 	classOf    map[sameKey]int32
 	known      map[int32]int32 // link classes, by place
 	ports      map[portKey]int32
@@ -89,7 +93,7 @@ func (m *Model) see(ctx context.Context, s *State) (*view, error) {
 		odd: map[int32]uint64{}, memo: map[string]*rates{}, routes: make([][]found, len(m.pairs)),
 		lanes: make([][]lane, len(m.pairs))}
 	if v.base != nil {
-		v.links, v.capacities = slices.Clone(v.base.links), slices.Clone(v.base.capacities)
+		v.links, v.each = slices.Clone(v.base.links), slices.Clone(v.base.each)
 	}
 	changed := map[int32]bool{} // places of links whose sums are other ones
 	for i := range m.pairs {
@@ -134,14 +138,85 @@ func (m *Model) see(ctx context.Context, s *State) (*view, error) {
 			v.lanes[i][p] = v.lane(uint8(p+1), f)
 		}
 	}
+	owners := v.like()
+	other := v.base == nil || len(s.Ports) > 0 || !slices.Equal(v.alike, v.base.alike)
 	for i := range m.bundles {
-		if b := &m.bundles[i]; fresh[b.pair] || len(s.Ports) > 0 {
+		if b := &m.bundles[i]; other || fresh[b.pair] {
 			v.demand(i, b)
 		} else {
 			v.demands[i], v.late[i] = v.base.demands[i], v.base.late[i]
 		}
 	}
+	v.capacities = slices.Clone(v.each)
+	for l := range v.links {
+		port := int(v.links[l].port.port)
+		if l < len(owners) {
+			port = max(port, owners[l])
+		}
+		if port > 0 {
+			v.capacities[l] *= v.alike[port-1]
+		}
+	}
 	return v, ctx.Err()
+}
+
+// like finds ports that are alike, as those of similar planes: with links of their own alone, and
+// for each pair of racks with equal lanes. The first such port stands for all: alike has how many
+// these are, and 0 for the others. like returns the port of each class of links.
+func (v *view) like() []int {
+	owners, ports := make([]int, len(v.each)), 0
+	for i := range v.lanes {
+		ports = max(ports, len(v.lanes[i]))
+	}
+	v.alike = make([]float64, ports)
+	sums, shared := make([]uint64, ports), make([]bool, ports)
+	for p := range ports {
+		sum, numbers := uint64(0), map[int32]int{} // of links, in the order of the lanes
+		add := func(all ...float64) {
+			for _, x := range all {
+				sum = mix(sum, math.Float64bits(x))
+			}
+		}
+		for name, down := range v.state.Ports {
+			if down.Has(p + 1) {
+				sum += mix(uint64(v.m.place[name]), 1)
+			}
+		}
+		for i := range v.lanes {
+			var l lane
+			if p < len(v.lanes[i]) {
+				l = v.lanes[i][p]
+			}
+			add(float64(l.held), float64(l.hops), l.delay, float64(len(l.paths)))
+			for _, w := range l.paths {
+				add(w.share, float64(len(w.uses)))
+				for _, u := range w.uses {
+					n, ok := numbers[u.Link]
+					if !ok {
+						n = len(numbers)
+						numbers[u.Link] = n
+						if other := owners[u.Link]; other > 0 {
+							shared[other-1], shared[p] = true, true
+						}
+						owners[u.Link] = p + 1
+					}
+					add(float64(n), u.Part, v.each[u.Link], v.links[u.Link].count)
+				}
+			}
+		}
+		sums[p] = sum
+	}
+	first := map[uint64]int{}
+	for p, sum := range sums {
+		if q, ok := first[sum]; ok && !shared[p] {
+			v.alike[q]++
+			continue
+		}
+		if v.alike[p] = 1; !shared[p] {
+			first[sum] = p
+		}
+	}
+	return owners
 }
 
 // find finds the paths of a pair that hosts may use, by port: the paths of the EVs in the hosts'
@@ -285,7 +360,7 @@ func (v *view) link(place int32, leaf int32, down bool) int32 {
 		at = int32(len(v.links))
 		v.classOf[k] = at
 		v.links = append(v.links, sameLinks{one: place})
-		v.capacities = append(v.capacities, k.capacity*v.m.net.Payload)
+		v.each = append(v.each, k.capacity*v.m.net.Payload)
 	}
 	v.links[at].count++
 	v.known[place] = at
@@ -372,7 +447,7 @@ func (v *view) port(k portKey) int32 {
 		v.ports[k] = at
 		c := &v.m.classes[k.class]
 		v.links = append(v.links, sameLinks{one: -1, count: c.count, port: k})
-		v.capacities = append(v.capacities, c.rate*v.m.net.Payload)
+		v.each = append(v.each, c.rate*v.m.net.Payload)
 	}
 	return at
 }
@@ -386,15 +461,15 @@ func (v *view) demand(at int, b *bundle) {
 	d := &v.demands[at]
 	d.Most = 0
 	for i := range v.lanes[b.pair] {
-		l := &v.lanes[b.pair][i]
-		if l.held == 0 || !up.Has(int(l.port)) {
+		l, ports := &v.lanes[b.pair][i], v.alike[i]
+		if l.held == 0 || ports == 0 || !up.Has(int(l.port)) {
 			continue
 		}
 		frame := float64(m.net.Frame) * 8 / from.rate
-		d.Most += from.rate * m.net.Payload
+		d.Most += ports * from.rate * m.net.Payload
 		v.late[at] = max(v.late[at], l.delay+from.delay+to.delay+float64(l.hops+1)*frame)
 		for _, w := range l.paths {
-			d.Paths = append(d.Paths, maxmin.Path{Share: w.share, Uses: w.uses, Ends: [2]maxmin.Use{
+			d.Paths = append(d.Paths, maxmin.Path{Share: ports * w.share, Uses: w.uses, Ends: [2]maxmin.Use{
 				{Link: v.port(portKey{b.from, l.port, false}), Part: 1 / from.count},
 				{Link: v.port(portKey{b.to, l.port, true}), Part: 1 / to.count}}})
 		}

@@ -297,12 +297,20 @@ func (r *runner) change(ctx context.Context, c *Change, at int) (err error) {
 	}
 	for e := range r.m.entities {
 		if r.now.has(e) && slices.ContainsFunc(r.m.entities[e].bundles, func(b int32) bool {
-			return hit[r.m.bundles[b].pair] || len(r.v.demands[b].Paths) < len(before.demands[b].Paths)
+			return hit[r.m.bundles[b].pair] || shares(&r.v.demands[b]) < shares(&before.demands[b])-0.5
 		}) {
 			r.pause[e] += c.Stall.Seconds()
 		}
 	}
 	return nil
+}
+
+// shares returns how many ports a message goes by.
+func shares(d *maxmin.Parted) (sum float64) {
+	for _, w := range d.Paths {
+		sum += w.Share
+	}
+	return sum
 }
 
 // waits returns, by job, the mean time of a step in which some sender waits until it asks, in
@@ -453,10 +461,7 @@ func (r *runner) carry() []float64 {
 			b := &r.m.bundles[i]
 			bits := b.count * b.octets * 8 * done
 			d := &r.v.demands[i]
-			all := 0.0
-			for _, w := range d.Paths {
-				all += w.Share
-			}
+			all := shares(d)
 			for _, w := range d.Paths {
 				for _, uses := range w.All() {
 					for _, u := range uses {
@@ -479,7 +484,8 @@ func (r *runner) note() {
 		name := r.v.name(c)
 		x := r.carried[name]
 		if x == nil {
-			x = &LinkUse{Tier: r.v.tier(c), Up: r.v.up(c), Count: c.count, Link: name}
+			x = &LinkUse{Tier: r.v.tier(c), Up: r.v.up(c), Count: c.count * r.v.capacities[l] / r.v.each[l],
+				Link: name}
 			r.carried[name] = x
 		}
 		x.Used += bits / r.v.capacities[l]

@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -134,10 +135,9 @@ type pace struct {
 	// rounds in which every rank sends one chunk after it got the one before; 0: messages are free of
 	// each other.
 	rounds int
-	// hops in a row that the first chunk takes: those of a chain or of a tree.
-	hops int
-	// meets is the number of chunks that the first chunk waits for at ports.
-	meets float64
+	// hops is how many chunks in a row the first chunk takes at the pace of its messages, through a
+	// chain or a tree, and late how often it takes their latency.
+	hops, late float64
 	// duty is the fraction of time in which a message is under way, if links take no time.
 	duty float64
 	// itself is the fraction of a link's messages that a message itself is, as measured in model
@@ -147,7 +147,8 @@ type pace struct {
 	// side is how many messages of a rank are under way side by side where duty is less than 1.
 	side float64
 	ring bool
-	// line: the first chunk passes every message of the group, and not those of the longest branch.
+	// line: the first chunk passes every message of the group, and not those of the longest branch, and
+	// the rank that it comes back to begins the next step.
 	line bool
 }
 
@@ -161,30 +162,61 @@ func (g *Group) pace() pace {
 		return pace{rounds: n - 1, duty: 1, itself: 0.5, side: 1, ring: true}
 	case AllReduceTree:
 		chunks := max(1, (g.Octets/2+TreeChunk-1)/TreeChunk)
-		depth := 0
-		for at := range n {
-			d := 0
-			for up := layout.Parent(at, n, false); up >= 0; up = layout.Parent(up, n, false) {
-				d++
-			}
-			depth = max(depth, d)
+		hops, depth := tree(n)
+		if n == 2 { // the two trees send in turn, and the root waits for an acknowledgement
+			p := chain(chunks, hops, 2*depth+1, 1)
+			p.itself = 0
+			return p
 		}
-		if n == 2 {
-			return chain(chunks, 2, 1)
-		}
-		// The root has one child, and takes half as long as the others.
-		return chain(chunks, 2*depth-1, 2)
+		return chain(chunks, hops/2, 2*depth, 2)
 	case Pipeline:
-		p := chain(MicroBatches, 2*(n-1), 1)
-		// Batches that go forwards meet those that come back, and share the ports of NICs.
-		p.meets, p.line = MicroBatches/2, true
+		hops := 2 * (n - 1)
+		p := chain(MicroBatches, float64(hops), hops, 1)
+		p.line = true
 		return p
 	}
 	return pace{duty: 1, side: 1}
 }
 
+// meets returns how many chunks of a line the last one waits for. Chunks that go forwards share the
+// ports of the last NIC but one with those that come back, in both directions, from when the first
+// chunk has gone to the last NIC and back until the last chunk has gone. The first waits for none.
+// late is the latency of a hop, in times of a chunk.
+func (p *pace) meets(late float64) float64 {
+	n := float64(p.rounds)
+	if p.hops == 2 { // no NIC is between others
+		return 0
+	}
+	return min(n-1, max(0, 2*(n-2*(1+late))))
+}
+
+// tree returns how many chunks in a row the first chunk takes to the root of a tree of n ranks and
+// back, and the depth of the tree. A port takes the chunks of several children one after the other.
+func tree(n int) (hops float64, depth int) {
+	children := make([][]int, n)
+	for i := 1; i < n; i++ {
+		up := layout.Parent(i, n, false)
+		children[up] = append(children[up], i)
+	}
+	var walk func(rank int) (up, down, depth int)
+	walk = func(rank int) (up, down, depth int) {
+		var ready []int
+		for _, c := range children[rank] {
+			at, from, deep := walk(c)
+			ready, down, depth = append(ready, at), max(down, from), max(depth, deep+1)
+		}
+		slices.Sort(ready)
+		for _, at := range ready {
+			up = max(up, at) + 1
+		}
+		return up, down + len(ready), depth
+	}
+	up, down, depth := walk(0)
+	return float64(up + down), depth
+}
+
 // chain returns the pace of chunks that take hops in a row.
-func chain(chunks, hops int, side float64) pace {
-	return pace{rounds: chunks, hops: hops, itself: 0.2, side: side,
-		duty: float64(chunks) / float64(chunks+hops-1)}
+func chain(chunks int, hops float64, late int, side float64) pace {
+	return pace{rounds: chunks, hops: hops, late: float64(late), itself: 0.2, side: side,
+		duty: float64(chunks) / (float64(chunks) + hops - 1)}
 }

@@ -481,5 +481,9 @@ func (v *view) demand(at int, b *bundle) {
 	}
 	chunk := b.octets / float64(e.pace.rounds) * 8 / d.Most
 	duty := e.pace.duty * chunk / (chunk + v.late[at] + m.jobs[e.job].Latency.Seconds())
-	d.Flows, d.Most = b.count*(duty+(1-duty)*e.pace.itself), d.Most/e.pace.side
+	part := duty + (1-duty)*e.pace.itself
+	if e.pace.line && e.pace.hops > 2 { // a NIC sends two messages, and meets has their meeting
+		part = min(part, 0.5)
+	}
+	d.Flows, d.Most = b.count*part, d.Most/e.pace.side
 }

@@ -158,18 +158,16 @@ func (v *view) took(at int, r *rates) float64 {
 		lates += b.count * (v.late[i] + latency)
 	}
 	n := float64(e.pace.rounds)
-	hop := late
-	if e.pace.line {
-		hop = lates / count
-	}
 	switch {
 	case e.pace.ring:
 		return n*max(slowest/n, sum/count) + late
 	case n == 0:
 		return slowest + 2*late
+	case e.pace.line:
+		chunk, hop := sum/count/n, lates/count
+		return (n-1)*slowest/n + (e.pace.hops+e.pace.meets(hop/chunk))*chunk + e.pace.late*hop
 	}
-	return (n-1)*slowest/n + (float64(e.pace.hops)+e.pace.meets)*sum/count/n +
-		float64(e.pace.hops)*hop + late
+	return (n-1)*slowest/n + e.pace.hops*sum/count/n + e.pace.late*late
 }
 
 // running is a job under way.

@@ -65,8 +65,12 @@ func (c ClosConfig) Validate() error {
 		{"hosts", c.Hosts, c.T0, maxNodes},
 	} {
 		if f.value < f.least || f.value > f.most {
-			return &FieldError{Field: f.name, Problem: fmt.Sprintf("is %d: want %d to %d", f.value, f.least,
-				f.most)}
+			why := ""
+			if f.most == maxPort {
+				why = " in a lab: a v1model switch has 9 bits for ports, some of which are reserved"
+			}
+			return &FieldError{Field: f.name, Problem: fmt.Sprintf("is %d: want %d to %d%s", f.value, f.least,
+				f.most, why)}
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func TestClosRefuses(t *testing.T) {
 		{ClosConfig{T2: 2}, "t2: is 2: want 0 to 0"},
 		{ClosConfig{Tiers: 3, Pods: 5}, "pods: is 5: want 1 to 4"},
 		{ClosConfig{Hosts: 3}, "hosts: is 3: want 4 to"},
-		{ClosConfig{T1: 501}, "t1: is 501: want 1 to 500"},
+		{ClosConfig{T1: 501}, "t1: is 501: want 1 to 500 in a lab: a v1model switch has 9 bits"},
 	} {
 		if err := c.config.Validate(); !errors.Is(err, ErrNetwork) ||
 			!strings.Contains(err.Error(), c.want) {

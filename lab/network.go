@@ -103,7 +103,8 @@ const ASN = 64512
 
 const (
 	maxNodes = 0xfffe // names are numbered in 16 bits
-	maxPort  = 500    // above are the CPU, recirculation and drop ports
+	// maxPort leaves room for the CPU, recirculation and drop ports: v1model numbers ports in 9 bits.
+	maxPort = 500
 )
 
 // Figure1 is the reference topology of the draft, section 4.2: source S1; transit N6, N4, N5;
@@ -328,7 +329,8 @@ func (n *Network) validate() error {
 			case n.sw(e.name) == nil:
 				bad(field, "leads to %q: want a switch or a host", e.name)
 			case e.port < 1 || e.port > maxPort:
-				bad(field, "is port %d of %s: want 1 to %d", e.port, e.name, maxPort)
+				bad(field, "is port %d of %s: want 1 to %d, as v1model has 9 bits for ports", e.port, e.name,
+					maxPort)
 			}
 			if other, ok := ends[e]; ok {
 				bad(field, "is port %d of %s, in use by links[%d]: want another", e.port, e.name, other)

@@ -64,7 +64,7 @@ func TestParseErrors(t *testing.T) {
 		{"port twice", "switches:\n- name: A\n- name: B\n- name: C\nlinks:\n- {a: A, b: B, portA: " +
 			"7}\n- {a: A, b: C, portA: 7}\n", "is port 7 of A, in use by links[0]: want another"},
 		{"port too high", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, portA: 501}\n",
-			"want 1 to 500"},
+			"want 1 to 500, as v1model has 9 bits for ports"},
 		{"IPv4 loopback", "switches:\n- name: A\n  loopback: 192.0.2.1\n",
 			"switches[0].loopback: is 192.0.2.1: want an IPv6 unicast address"},
 		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n",

@@ -69,8 +69,8 @@ func (c ClosConfig) Validate() error {
 			if f.most == maxPort {
 				why = " in a lab: a v1model switch has 9 bits for ports, some of which are reserved"
 			}
-			return &FieldError{Field: f.name, Problem: fmt.Sprintf("is %d: want %d to %d%s", f.value, f.least,
-				f.most, why)}
+			return &FieldError{Field: f.name, Problem: fmt.Sprintf("is %d: want %d to %d%s", f.value,
+				f.least, f.most, why)}
 		}
 	}
 	return nil

@@ -103,7 +103,7 @@ const ASN = 64512
 
 const (
 	maxNodes = 0xfffe // names are numbered in 16 bits
-	// maxPort leaves room for the CPU, recirculation and drop ports: v1model numbers ports in 9 bits.
+	// maxPort leaves room for the CPU, recirculation and drop ports: v1model has 9 bits for ports.
 	maxPort = 500
 )
 

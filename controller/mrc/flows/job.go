@@ -147,8 +147,8 @@ type pace struct {
 	// side is how many messages of a rank are under way side by side where duty is less than 1.
 	side float64
 	ring bool
-	// line: the first chunk passes every message of the group, and not those of the longest branch, and
-	// the rank that it comes back to begins the next step.
+	// line: the first chunk passes every message of the group, and not those of the longest branch,
+	// and the rank that it comes back to begins the next step.
 	line bool
 }
 

@@ -129,7 +129,7 @@ func accounts(t *testing.T, m *Manager[int], wait map[int]Place[int]) {
 		for i := range p.line.held {
 			held += p.line.held[i].Len()
 		}
-		if held != p.line.waiting || (p.line.held != nil) != slices.Contains(m.lines, p) {
+		if held != p.line.waiting || (held > 0) != slices.Contains(m.busy, p) {
 			t.Fatalf("port %d holds %d packets, and counts %d", n, held, p.line.waiting)
 		}
 		for prio, q := range p.q {

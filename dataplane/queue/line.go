@@ -19,6 +19,7 @@ type line[P any] struct {
 	free    time.Duration         // when the last frame is out
 	rest    uint64                // of a nanosecond, in units of 1/speed, that free leaves out
 	waiting int                   // packets in held
+	rank    uint64                // if several lines may send, the lowest sends first
 	held    []ring.Ring[Place[P]] // by priority; nil: nothing is held here
 }
 
@@ -32,10 +33,11 @@ func (l *line[P]) hold(e Place[P]) {
 func (p *portQueues[P]) next() (prio int, at time.Duration) {
 	l := &p.line
 	prio, at = -1, 0
-	for i := len(l.held) - 1; i >= 0 && l.waiting > 0; i-- {
+	for i, rest := len(l.held)-1, l.waiting; rest > 0; i-- {
 		if l.held[i].Len() == 0 {
 			continue
 		}
+		rest -= l.held[i].Len()
 		// A queue's own rate, and a pause, hold that queue only.
 		may := max(l.free, l.held[i].At(0).Leaves)
 		if w := p.q[i].watch; w != nil {
@@ -80,8 +82,26 @@ func (m *Manager[P]) Sent(port uint32, priority int, at time.Duration, octets in
 func (m *Manager[P]) holdPort(p *portQueues[P]) {
 	if p.line.held == nil {
 		p.line.held = make([]ring.Ring[Place[P]], len(m.prios))
-		m.lines = append(m.lines, p)
+		m.ranks++
+		p.line.rank = m.ranks
 	}
+}
+
+// occupy notes that the line of a port holds packets from now on.
+func (m *Manager[P]) occupy(p *portQueues[P]) {
+	if p.line.waiting > 0 {
+		return
+	}
+	at := len(m.busy)
+	for at > 0 && m.busy[at-1].line.rank > p.line.rank {
+		at--
+	}
+	m.busy = slices.Insert(m.busy, at, p)
+}
+
+// vacate notes that the line of a port holds no packets any longer.
+func (m *Manager[P]) vacate(p *portQueues[P]) {
+	m.busy = slices.DeleteFunc(m.busy, func(o *portQueues[P]) bool { return o == p })
 }
 
 // release moves the packets of a port to the queues of their priorities when neither a wire nor a
@@ -94,7 +114,7 @@ func (m *Manager[P]) release(p *portQueues[P]) {
 	if slices.ContainsFunc(p.q, func(q queueState) bool { return q.watch != nil }) {
 		return
 	}
-	m.lines = slices.DeleteFunc(m.lines, func(o *portQueues[P]) bool { return o == p })
+	m.vacate(p)
 	for i := range p.line.held {
 		for h := &p.line.held[i]; h.Len() > 0; {
 			m.prios[i].ready.Push(h.Pop())
@@ -105,17 +125,16 @@ func (m *Manager[P]) release(p *portQueues[P]) {
 
 // popLine takes a packet whose turn on its port's wire has come.
 func (m *Manager[P]) popLine(now time.Duration) (e Place[P], depth int, ok bool) {
-	for _, p := range m.lines {
-		if p.line.waiting == 0 {
-			continue // as most ports of a switch are
-		}
+	for _, p := range m.busy {
 		prio, at := p.next()
 		if at > now {
 			continue
 		}
 		e = p.line.held[prio].Pop()
 		e.Leaves = at
-		p.line.waiting--
+		if p.line.waiting--; p.line.waiting == 0 {
+			m.vacate(p)
+		}
 		if w := p.q[prio].watch; w != nil {
 			w.left(at, e.Octets)
 		}
@@ -127,10 +146,7 @@ func (m *Manager[P]) popLine(now time.Duration) (e Place[P], depth int, ok bool)
 
 // linesDue returns when the next packet that waits for a wire may leave.
 func (m *Manager[P]) linesDue() (at time.Duration, ok bool) {
-	for _, p := range m.lines {
-		if p.line.waiting == 0 {
-			continue
-		}
+	for _, p := range m.busy {
 		if _, t := p.next(); !ok || t < at {
 			at, ok = t, true
 		}

@@ -43,7 +43,8 @@ type Manager[P any] struct {
 	prios []prioQueue[P]
 	ports map[uint32]*portQueues[P]
 	near  []*portQueues[P] // of low port numbers
-	lines []*portQueues[P] // of ports that hold packets by priority
+	busy  []*portQueues[P] // whose lines hold packets now, by rank
+	ranks uint64           // lines so far
 	seq   uint64
 	size  int
 
@@ -109,7 +110,7 @@ func (m *Manager[P]) Clear() {
 		p.line.waiting = 0
 		m.release(p)
 	}
-	m.watches, m.arrived, m.events = nil, nil, ring.Ring[event]{}
+	m.busy, m.watches, m.arrived, m.events = nil, nil, nil, ring.Ring[event]{}
 	m.size = 0
 }
 
@@ -157,6 +158,7 @@ func (m *Manager[P]) Push(e Place[P], now time.Duration) (depth int, ok bool) {
 	m.size++
 	switch pq := &m.prios[e.Priority]; {
 	case p.line.held != nil:
+		m.occupy(p)
 		p.line.hold(e)
 	case e.Leaves <= now:
 		pq.ready.Push(e)

@@ -222,7 +222,9 @@ func (m *Manager[P]) flush(w *watch, now time.Duration, drop func(P)) {
 	p := m.port(w.port)
 	for h := &p.line.held[w.prio]; h.Len() > 0; {
 		e := h.Pop()
-		p.line.waiting--
+		if p.line.waiting--; p.line.waiting == 0 {
+			m.vacate(p)
+		}
 		m.took(p, &e, now)
 		w.stormsDropped++
 		p.q[w.prio].counts.refused(e.Octets)

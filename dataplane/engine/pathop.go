@@ -17,7 +17,7 @@ type opcode uint8
 // What an operation does: x and y are its operands.
 const (
 	opLoad  opcode = iota // octets of the received frame: 8 from k on, of which it takes x
-	opRead                // element k of register b
+	opRead                // element x or k of register b
 	opSum                 // sum k of the path
 	opArg                 // an argument of an action that opTable has found
 	opTable               // lookup k of the path, whose action gets its arguments from slot to on
@@ -157,7 +157,7 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 			s[o.to&(maxSlots-1)] = binary.BigEndian.Uint64(f.b[o.k:]) >> (o.a.shift & 63) & o.a.mask
 			continue
 		case opRead:
-			s[o.to&(maxSlots-1)] = c.st.regs[o.b.slot].Get(o.k)
+			s[o.to&(maxSlots-1)] = c.st.regs[o.b.slot].Get(o.a.of(s) | o.k)
 			continue
 		case opGiven:
 			s[o.to&(maxSlots-1)] = c.paths.given[o.k] & o.a.mask
@@ -229,16 +229,17 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 
 // store is a register write of a pass, carried out once the path of the packet is known.
 type store struct {
-	cellKey
-	value takes
-	k     uint64
+	register     int
+	index, value takes
+	at, k        uint64 // a constant index, a constant value
 }
 
 // commit does what the pass does to registers, counters and entries.
 func (c *Context) commit(p *Path) {
 	for i := range p.stores {
 		w := &p.stores[i]
-		c.st.regs[w.register].Set(w.index, w.value.of(c.paths.slots)|w.k)
+		s := c.paths.slots
+		c.st.regs[w.register].Set(w.index.of(s)|w.at, w.value.of(s)|w.k)
 	}
 	c.count(p)
 }

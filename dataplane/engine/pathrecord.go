@@ -410,6 +410,7 @@ func (r *recorder) inherit(p *Path) {
 func (r *recorder) end() {
 	p, x := r.path, r.c.paths
 	for i := 0; i < len(p.stores) && r.on; i++ {
+		r.compute(p.stores[i].index)
 		r.compute(p.stores[i].value)
 	}
 	if !r.on {

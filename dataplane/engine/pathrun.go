@@ -377,14 +377,39 @@ func (r *recorder) assignHeader(n *note, run func()) {
 	run()
 }
 
-// cell returns the element of a register that a primitive reads or writes; its index is constant
-// for all packets of the path. false: the register has no such element, or elements of more than 64
-// bits.
-func (r *recorder) cell(n *note, register, index *ir.Expr) (cellKey, bool) {
-	r.need(index)
-	k := cellKey{register.Index, r.c.eval(&n.index)}
+// cell returns the element of a register that a primitive reads or writes. false: the register has
+// no such element, or elements of more than 64 bits.
+func (r *recorder) cell(n *note, register, index *ir.Expr) (cell, bool) {
+	k := cell{register.Index, val{now: r.c.eval(&n.index)}}
 	reg := &r.c.st.regs[k.register]
-	return k, r.on && reg.Width <= 64 && k.index < uint64(reg.Size)
+	if r.lively(index) && exact(index) && k.index.now < uint64(reg.Size) {
+		if v, ok := r.value(index); ok && v.now == k.index.now {
+			if k.index = v; v.mask >= uint64(reg.Size) {
+				r.ask(opLt, v, val{now: uint64(reg.Size)}, true)
+			}
+		}
+	}
+	if k.index.constant() {
+		r.need(index)
+	}
+	return k, r.on && reg.Width <= 64 && k.index.now < uint64(reg.Size)
+}
+
+// written returns what the pass has written to an element of a register; false: nothing.
+func (r *recorder) written(k cell) (val, bool) {
+	for _, w := range slices.Backward(r.computed.cells) {
+		if w.cell == k {
+			return w.value, true
+		}
+		if w.register != k.register {
+			continue
+		}
+		same := w.index.now == k.index.now
+		if r.ask(opEq, w.index, k.index, same); same {
+			return w.value, true
+		}
+	}
+	return val{}, false
 }
 
 // readRegister runs a register_read.
@@ -397,11 +422,14 @@ func (r *recorder) readRegister(n *note, run func()) {
 		}
 		return
 	}
-	v, written := r.computed.cells[k]
+	v, written := r.written(k)
 	if !written {
 		reg := &r.c.st.regs[k.register]
-		o := pathOp{code: opRead, b: takes{slot: uint16(k.register)}, k: k.index}
-		v = r.cut(r.slot(o, reg.Get(k.index)), reg.Width)
+		o := pathOp{code: opRead, a: k.index.takes, b: takes{slot: uint16(k.register)}}
+		if k.index.constant() {
+			o.k = k.index.now
+		}
+		v = r.cut(r.slot(o, reg.Get(k.index.now)), reg.Width)
 	}
 	r.set(dst.Field, v, run)
 }
@@ -420,13 +448,16 @@ func (r *recorder) writeRegister(n *note, run func()) {
 		r.need(n.args[2])
 	}
 	run()
-	if now := reg.Get(k.index); !ok {
+	if now := reg.Get(k.index.now); !ok {
 		v = val{now: now}
 	} else if v = r.cut(v, reg.Width); v.now != now {
 		r.lose()
 	}
-	r.computed.cells[k] = v
-	w := store{cellKey: k, value: v.takes}
+	r.computed.cells = append(r.computed.cells, written{k, v})
+	w := store{register: k.register, index: k.index.takes, value: v.takes}
+	if k.index.constant() {
+		w.at = k.index.now
+	}
 	if v.constant() {
 		w.k = v.now
 	}

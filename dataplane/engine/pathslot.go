@@ -35,9 +35,9 @@ type computed struct {
 	now   *slots
 	slots *opIndex // of defs
 	asks  []pathOp
-	asked *opIndex        // of asks
-	known []takes         // by questions, to be the same in all packets of the path
-	cells map[cellKey]val // registers that the pass has written
+	asked *opIndex  // of asks
+	known []takes   // by questions, to be the same in all packets of the path
+	cells []written // registers that the pass has written, in this order
 
 	pure    []bool // by slot: nothing makes it but octets in which packets that are alike agree
 	settled []bool // by slot: it is the same in all packets of the path
@@ -67,22 +67,28 @@ func (x *opIndex) place(list []pathOp, o *pathOp) *uint16 {
 	}
 }
 
-type cellKey struct {
+// cell is an element of a register.
+type cell struct {
 	register int
-	index    uint64
+	index    val
+}
+
+// written is an element of a register, and what a pass has written there.
+type written struct {
+	cell
+	value val
 }
 
 // reset begins a pass.
 func (s *computed) reset() {
 	s.defs, s.done, s.pure, s.settled = s.defs[:0], s.done[:0], s.pure[:0], s.settled[:0]
-	s.asks, s.known, s.partly = s.asks[:0], s.known[:0], s.partly[:0]
+	s.asks, s.known, s.partly, s.cells = s.asks[:0], s.known[:0], s.partly[:0], s.cells[:0]
 	if s.now == nil {
-		s.now, s.cells = new(slots), map[cellKey]val{}
+		s.now = new(slots)
 		s.slots, s.asked = new(opIndex), new(opIndex)
 	}
 	clear(s.slots[:])
 	clear(s.asked[:])
-	clear(s.cells)
 }
 
 // define adds a slot.
@@ -200,7 +206,9 @@ func (r *recorder) computeSlot(n int) {
 	s.done[n] = true
 	o := s.defs[n]
 	switch o.code {
-	case opLoad, opRead, opGiven:
+	case opLoad, opGiven:
+	case opRead:
+		r.compute(o.a)
 	case opSum:
 		for _, p := range r.path.sums[o.k].slots {
 			r.computeSlot(p.slot)

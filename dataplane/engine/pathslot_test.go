@@ -418,7 +418,7 @@ func TestCell(t *testing.T) {
 		index := ir.Constant(big.NewInt(int64(c.index)))
 		register := &ir.Expr{Op: ir.OpObject, Index: c.register}
 		k, ok := b.r.cell(&note{index: b.l.term(index)}, register, index)
-		if ok != c.want || k != (cellKey{c.register, uint64(c.index)}) {
+		if ok != c.want || k != (cell{c.register, val{now: uint64(c.index)}}) {
 			t.Errorf("register %d, index %d: %+v %v", c.register, c.index, k, ok)
 		}
 	}
@@ -453,5 +453,100 @@ func TestOpIndex(t *testing.T) {
 				*at, want[o] = uint16(len(list)), uint16(len(list))
 			}
 		}
+	}
+}
+
+// TestCells: packets that follow a path read and write the elements of a register that their own
+// indices name, in the order of the program, whether or not two indices are equal.
+func TestCells(t *testing.T) {
+	b := newPathBench(t, seeds.One(t, 1))
+	var indices []*ir.Expr
+	var dst *ir.Field
+	for _, f := range b.fields {
+		switch {
+		case f.Width <= 4:
+			indices = append(indices, ir.FieldValue(f))
+		case f.Header.Meta && f.Width == 32:
+			dst = f
+		}
+	}
+	register, value := &ir.Expr{Op: ir.OpObject}, ir.FieldValue(b.fields[slices.IndexFunc(b.fields,
+		func(f *ir.Field) bool { return !f.Header.Meta && f.Width == 32 })])
+	type step struct {
+		write bool
+		n     *note
+	}
+	// run is what the program does, and returns what it reads.
+	run := func(reg *extern.Register, s step) uint64 {
+		i := b.c.eval(&s.n.index)
+		if s.write {
+			reg.Set(i, ir.Low64(b.slow(value)))
+		} else if i < uint64(reg.Size) {
+			b.c.setMeta64(dst, reg.Get(i))
+		}
+		return b.c.meta64(dst)
+	}
+	const size = 8
+	fresh := func() *extern.Register {
+		reg := extern.NewRegister(size, 32)
+		for i := range uint64(size) {
+			reg.Set(i, 100+i)
+		}
+		return &reg
+	}
+	followed, moved := 0, 0
+	for i := range 6000 {
+		b.begin()
+		b.c.st.regs = []extern.Register{*fresh()}
+		var steps []step
+		var read []val
+		first := make([]uint64, 0, 4)
+		for range 4 {
+			index := indices[b.rng.IntN(len(indices))]
+			s := step{b.rng.IntN(2) == 0, &note{index: b.l.term(index)}}
+			do := func() { run(&b.c.st.regs[0], s) }
+			if s.write {
+				s.n.args = []*ir.Expr{register, index, value}
+				b.r.writeRegister(s.n, do)
+			} else {
+				s.n.args = []*ir.Expr{ir.FieldValue(dst), register, index}
+				b.r.readRegister(s.n, do)
+			}
+			v, ok := b.r.fieldValue(dst)
+			if !ok {
+				b.r.lose()
+			}
+			b.r.compute(v.takes)
+			first = append(first, b.c.eval(&s.n.index))
+			steps, read = append(steps, s), append(read, v)
+		}
+		for _, w := range b.r.path.stores {
+			b.r.compute(w.index)
+			b.r.compute(w.value)
+		}
+		b.c.st.regs[0] = *fresh()
+		if !b.r.on || !b.follow() {
+			continue
+		}
+		followed++
+		b.c.commit(b.r.path)
+		twin, other := fresh(), false
+		for k, s := range steps {
+			other = other || b.c.eval(&s.n.index) != first[k]
+			if want := run(twin, s); b.of(read[k]) != want {
+				t.Fatalf("case %d, step %d: %d is read, want %d", i, k, b.of(read[k]), want)
+			}
+		}
+		for k := range uint64(size) {
+			if got, want := b.c.st.regs[0].Get(k), twin.Get(k); got != want {
+				t.Fatalf("case %d: element %d is %d, want %d", i, k, got, want)
+			}
+		}
+		if other {
+			moved++
+		}
+	}
+	if followed < 500 || moved < 100 {
+		t.Errorf("%d packets follow, %d of them with other indices", followed, moved)
 	}
 }

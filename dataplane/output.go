@@ -6,7 +6,8 @@ import "time"
 // Advance; they must not call back into the switch.
 type Output interface {
 	// Transmit sends a frame out of a port (the CPU port is a port like any
-	// other). The frame is valid only during the call.
+	// other). The frame is valid only during the call, unless the callee
+	// calls Switch.Replace.
 	Transmit(now time.Duration, port uint32, frame []byte)
 	// Digest delivers one digest message: the values of its fields in the
 	// order of DigestInfo.Fields, ceil(width/8) octets each, big-endian. The

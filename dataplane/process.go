@@ -109,7 +109,7 @@ func (s *Switch) depart(p *engine.PHV, q *place) bool {
 		s.stats.Recirculated++
 		s.putBack(c.Return(path, p), trace.Recirculated, trace.Recirculating)
 	} else {
-		s.outBuf = c.Leave(s.outBuf[:0], path, p)
+		s.outBuf = c.Leave(s.outBuf, path, p)
 		s.transmit(q, s.outBuf)
 	}
 	c.Release(p)

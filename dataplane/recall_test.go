@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -684,5 +685,48 @@ func untraced(t *testing.T) {
 	t.Helper()
 	if traceAll {
 		t.Skip("every packet is traced")
+	}
+}
+
+// keeper is an output that keeps the buffers of frames, and gives the switch others.
+type keeper struct {
+	s      *Switch
+	frames [][]byte
+}
+
+func (k *keeper) Transmit(_ time.Duration, _ uint32, frame []byte) {
+	k.frames = append(k.frames, frame)
+	k.s.Replace(nil)
+}
+
+func (*keeper) Digest(time.Duration, int, [][]byte) {}
+
+// TestExchange: frames whose buffers change hands leave like copied frames, and no later frame
+// changes them, with a payload that stays in place and without.
+func TestExchange(t *testing.T) {
+	untraced(t)
+	copied, moved := forwardingRig(t), forwardingRig(t)
+	k := &keeper{s: moved.s}
+	moved.s.SetOutput(k)
+	var want []string
+	for i := range 40 {
+		frame := unhex(t, forward64)
+		frame[len(frame)-1] = byte(i)
+		if i%2 == 0 {
+			frame = append(frame, bytes.Repeat([]byte{byte(i)}, 100)...)
+		}
+		for _, sent := range copied.send(1, hex.EncodeToString(frame)) {
+			want = append(want, sent.data)
+		}
+		moved.s.Exchange(0, 1, frame)
+		moved.s.Advance(0)
+	}
+	if len(want) != 40 || moved.s.ctx.Recalled() < 30 {
+		t.Fatalf("%d frames left, %d followed others", len(want), moved.s.ctx.Recalled())
+	}
+	for i, frame := range k.frames {
+		if hex.EncodeToString(frame) != want[i] {
+			t.Errorf("frame %d: %x, want %s", i, frame, want[i])
+		}
 	}
 }

@@ -131,7 +131,7 @@ type Switch struct {
 	again  ring.Ring[inItem] // recirculated and resubmitted
 	budget tokenBucket       // of again
 	queues queue.Manager[queued]
-	outBuf []byte
+	outBuf []byte // of the frame that leaves, or is copied as it comes
 
 	pfcTable  int            // pfc_queue; -1: the program has none
 	pfcParams map[string]int // of its action, by name
@@ -217,6 +217,12 @@ type inItem struct {
 // Receive takes a frame that arrived on a port; the frame is copied. It is
 // processed by Advance.
 func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
+	s.outBuf = s.Exchange(now, port, append(s.outBuf[:0], data...))
+}
+
+// Exchange is Receive without a copy: it keeps the buffer of the frame and
+// returns a buffer, of this frame or of an earlier one.
+func (s *Switch) Exchange(now time.Duration, port uint32, data []byte) (buffer []byte) {
 	s.ctx.Tick(now)
 	s.stats.Received++
 	var id trace.ID
@@ -236,11 +242,18 @@ func (s *Switch) Receive(now time.Duration, port uint32, data []byte) {
 		q := s.input.of(port)
 		if q.Len() >= s.cfg.InputQueue {
 			s.drop(id, drop.InputFull)
-			return
+			break
 		}
-		s.input.push(q, inItem{f: s.ctx.NewFrame(data), port: port, arrived: s.ctx.Micros(), id: id})
+		it := inItem{port: port, arrived: s.ctx.Micros(), id: id}
+		it.f, data = s.ctx.NewFrame(data)
+		s.input.push(q, it)
 	}
+	return data
 }
+
+// Replace, called within Output.Transmit, leaves the buffer of the frame to the
+// caller, and gives the switch another buffer.
+func (s *Switch) Replace(buffer []byte) { s.outBuf = buffer }
 
 // Advance runs everything that is due at now and returns when something will
 // be due next, if anything is pending. Time never runs backwards: an earlier

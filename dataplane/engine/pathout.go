@@ -124,6 +124,11 @@ func (o *outline) append(b []byte, f *Frame, slots []uint64) []byte {
 	return b
 }
 
+// keepsPlace reports whether the frame has the run of the received frame where it was.
+func (o *outline) keepsPlace() bool {
+	return len(o.pieces) == 1 && o.pieces[0].from == len(o.pieces[0].fixed)
+}
+
 // fill puts octets of a received frame, and of slots, into others.
 func fill(b []byte, frame []patch, of []slotPatch, f *Frame, slots []uint64) {
 	for i := range frame {

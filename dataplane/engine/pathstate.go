@@ -119,9 +119,20 @@ func (p *PHV) Dropped() bool { return p.path.outcome == pathDrop }
 // Again reports whether the frame at the end of the path goes through ingress once more.
 func (p *Path) Again() bool { return p.outcome == pathAgain }
 
-// Leave appends the outgoing frame of a waiting packet at the end of its path.
+// Leave returns the outgoing frame of a waiting packet at the end of its path. The frame is in b,
+// or, where only the first octets of the received frame change, in the buffer of that frame, which
+// gets b instead.
 func (c *Context) Leave(b []byte, path *Path, p *PHV) []byte {
-	return path.out.append(b, p.frame, c.paths.slots[:])
+	o, f := path.out, p.frame
+	if p.refs > 1 || f.refs > 1 || !o.keepsPlace() {
+		return o.append(b[:0], f, c.paths.slots[:])
+	}
+	k := &o.pieces[0]
+	b = append(b[:0], k.fixed...)
+	fill(b, k.frame, k.slots, f, c.paths.slots[:])
+	copy(f.b, b)
+	b, f.b = f.b[:k.to], b
+	return b
 }
 
 // Return returns the packet at the end of a path as one for ingress once more. The caller holds it.

@@ -88,11 +88,11 @@ func (c *Context) Finish() {
 	}
 }
 
-// NewFrame copies octets into a frame.
-func (c *Context) NewFrame(b []byte) *Frame {
-	f := c.newFrame()
-	f.b = append(f.b, b...)
-	return f
+// NewFrame makes a frame of octets, whose buffer it keeps. It returns another buffer.
+func (c *Context) NewFrame(b []byte) (f *Frame, buffer []byte) {
+	f = c.newFrame()
+	f.b, buffer = b, f.b
+	return f, buffer
 }
 
 func (c *Context) newFrame() *Frame {

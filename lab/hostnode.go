@@ -58,7 +58,7 @@ func (n *HostNode) Start() {
 	n.Wake()
 }
 
-func (n *HostNode) receive(now time.Duration, _ uint32, frame []byte) {
+func (n *HostNode) receive(now time.Duration, _ uint32, frame []byte) []byte {
 	switch {
 	case n.stopped:
 	case wire.IsFrame(frame):
@@ -66,6 +66,7 @@ func (n *HostNode) receive(now time.Duration, _ uint32, frame []byte) {
 	default:
 		n.Host.Receive(now, frame)
 	}
+	return frame
 }
 
 func (n *HostNode) advance(now time.Duration) (time.Duration, bool) {

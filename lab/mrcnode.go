@@ -116,10 +116,11 @@ func (n *MRCNode) carrier(port int, up bool) {
 	}
 }
 
-func (n *MRCNode) receive(now time.Duration, port uint32, frame []byte) {
+func (n *MRCNode) receive(now time.Duration, port uint32, frame []byte) []byte {
 	if !n.stopped {
 		n.NIC.Receive(now, int(port), frame)
 	}
+	return frame
 }
 
 func (n *MRCNode) advance(now time.Duration) (time.Duration, bool) {

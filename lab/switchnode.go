@@ -47,7 +47,9 @@ func newSwitchNode(w *World, s Switch, o Options) (*SwitchNode, error) {
 		Cache: o.Cache,
 		Switch: dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5]),
 			PauseBuffer: o.PauseBuffer, PortChanged: n.portChanged},
-		Transmit: n.Transmit,
+		Transmit: func(now time.Duration, port uint32, frame []byte) {
+			n.device.Switch().Replace(n.put(now, port, frame))
+		},
 		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
 			if n.Notify != nil {
 				n.Notify(now, m)
@@ -148,21 +150,28 @@ func (n *SwitchNode) Start() error {
 // arrives at it, valid during the call only, and Transmit sends for it.
 func (n *SwitchNode) RunElsewhere(deliver func(port uint32, frame []byte)) { n.away = deliver }
 
-// Transmit puts a frame on the wire of a port, as the switch would.
+// Transmit puts a copy of a frame on the wire of a port, as the switch would.
 func (n *SwitchNode) Transmit(now time.Duration, port uint32, frame []byte) {
-	if wire, ok := n.ports[port]; ok && n.fits(port, frame, true) {
-		wire.send(now, frame)
-	}
+	n.world.keep(n.put(now, port, n.world.copyFrame(frame)))
 }
 
-func (n *SwitchNode) receive(now time.Duration, port uint32, frame []byte) {
+// put puts a frame on the wire of a port, which keeps the buffer. It returns another buffer.
+func (n *SwitchNode) put(now time.Duration, port uint32, frame []byte) (buffer []byte) {
+	if wire, ok := n.ports[port]; ok && n.fits(port, frame, true) {
+		return wire.put(now, frame)
+	}
+	return frame
+}
+
+func (n *SwitchNode) receive(now time.Duration, port uint32, frame []byte) []byte {
 	switch {
 	case n.down, !n.fits(port, frame, false):
 	case n.away != nil:
 		n.away(port, frame)
 	default:
-		n.device.Receive(now, port, frame)
+		return n.device.Switch().Exchange(now, port, frame)
 	}
+	return frame
 }
 
 func (n *SwitchNode) advance(now time.Duration) (time.Duration, bool) {

@@ -1,6 +1,10 @@
 package lab
 
-import "time"
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/internal/ring"
+)
 
 // Faults describes the faults of a wire in one direction. The zero value has no faults.
 type Faults struct {
@@ -31,6 +35,16 @@ type Wire struct {
 	carrier
 	free time.Duration // when the last bit handed over is out
 	last time.Duration // latest arrival so far, which others do not overtake
+	// flying holds the frames under way that nothing overtakes. The world has an event for the first.
+	flying ring.Ring[flight]
+}
+
+// A flight is a frame under way.
+type flight struct {
+	at    time.Duration // when it arrives
+	order uint64        // World.number
+	frame []byte
+	cut   uint64 // carrier.cut
 }
 
 // FrameCounts are what became of the frames handed to a wire.
@@ -62,7 +76,13 @@ const ethernetOverhead = 8 + 4 + 12
 // Inject puts a frame on the wire, as the node that it comes from would.
 func (w *Wire) Inject(frame []byte) { w.send(w.world.now, frame) }
 
+// send puts a copy of a frame on the wire.
 func (w *Wire) send(now time.Duration, frame []byte) {
+	w.world.keep(w.put(now, w.world.copyFrame(frame)))
+}
+
+// put puts a frame on the wire, which keeps the buffer of the frame. It returns another buffer.
+func (w *Wire) put(now time.Duration, frame []byte) (buffer []byte) {
 	w.Sent++
 	w.SentOctets += uint64(len(frame))
 	for _, tap := range w.world.taps {
@@ -70,7 +90,7 @@ func (w *Wire) send(now time.Duration, frame []byte) {
 	}
 	if w.down {
 		w.Lost++
-		return
+		return frame
 	}
 	start := max(now, w.free)
 	if w.Rate > 0 {
@@ -81,30 +101,58 @@ func (w *Wire) send(now time.Duration, frame []byte) {
 	rng := w.world.rng
 	if w.Lose != nil && w.Lose(now, frame) {
 		w.Lost++
-		return
+		return frame
 	}
 	if w.Faults.Loss > 0 && rng.Float64() < w.Faults.Loss {
 		w.Lost++
-		return
+		return frame
 	}
 	copies := 1
 	if w.Faults.Duplicate > 0 && rng.Float64() < w.Faults.Duplicate {
 		copies = 2
 		w.Duplicated++
 	}
-	for range copies {
+	for ; copies > 0; copies-- {
 		at := start + w.Delay + w.Faults.Delay
 		if w.Faults.Jitter > 0 {
 			at += time.Duration(rng.Int64N(int64(w.Faults.Jitter) + 1))
 		}
-		if w.Faults.Reorder == 0 || rng.Float64() >= w.Faults.Reorder {
+		overtakes := w.Faults.Reorder > 0 && rng.Float64() < w.Faults.Reorder
+		if !overtakes {
 			at = max(at, w.last)
 			w.last = at
 		} else if at < w.last {
 			w.Reordered++
 		}
-		w.world.schedule(event{at: at, wire: w, cut: w.cut, frame: w.spoil(w.world.copyFrame(frame))})
+		sent := frame
+		if copies > 1 {
+			sent = w.world.copyFrame(frame)
+		}
+		w.fly(flight{at, w.world.number(), w.spoil(sent), w.cut}, overtakes)
 	}
+	return w.world.buffer()
+}
+
+// fly has a frame arrive at its time.
+func (w *Wire) fly(f flight, overtakes bool) {
+	if overtakes {
+		w.world.push(event{f.at, f.order, call(func() { w.land(f) })})
+		return
+	}
+	if w.flying.Len() == 0 {
+		w.world.push(event{f.at, f.order, w})
+	}
+	w.flying.Push(f)
+}
+
+// happen has the first frame of the wire arrive.
+func (w *Wire) happen(*World, time.Duration) {
+	f := w.flying.Pop()
+	if w.flying.Len() > 0 {
+		next := w.flying.At(0)
+		w.world.push(event{next.at, next.order, w})
+	}
+	w.land(f)
 }
 
 // Where the ECN bits of an IPv6 frame are, and where its first header ends.
@@ -129,18 +177,21 @@ func (w *Wire) spoil(frame []byte) []byte {
 	return frame
 }
 
-func (w *Wire) arrive(now time.Duration, frame []byte, cut uint64) {
-	if w.down || cut != w.cut {
+// land gives a frame to the node at the end of the wire, if the link was up all the while.
+func (w *Wire) land(f flight) {
+	world := w.world
+	if w.down || f.cut != w.cut {
 		w.Lost++
+		world.keep(f.frame)
 		return
 	}
-	for _, tap := range w.world.taps {
-		tap.Arrived(now, w, frame)
+	for _, tap := range world.taps {
+		tap.Arrived(world.now, w, f.frame)
 	}
 	w.Arrived++
-	w.ArrivedOctets += uint64(len(frame))
-	w.to.receive(now, w.ToPort, frame)
-	w.world.wake(w.to)
+	w.ArrivedOctets += uint64(len(f.frame))
+	world.keep(w.to.receive(world.now, w.ToPort, f.frame))
+	world.wake(w.to)
 }
 
 func (w *Wire) setUp(up bool) {

@@ -36,27 +36,44 @@ type World struct {
 
 // A node is something at the end of wires.
 type node interface {
-	receive(now time.Duration, port uint32, frame []byte)
+	// receive takes a frame that arrives. The buffer of the frame goes to the node, which returns
+	// another buffer, or the same one.
+	receive(now time.Duration, port uint32, frame []byte) (buffer []byte)
 	advance(now time.Duration) (next time.Duration, pending bool)
 	alarm() *alarm
 }
 
 // An alarm is the next time a node wants to be advanced.
 type alarm struct {
-	at  time.Duration
-	set bool
+	at   time.Duration
+	set  bool
+	node node
 }
 
-// An event is a frame that arrives, a node to advance, or a function to call.
+// happen advances the node, unless the node has asked for another time since.
+func (a *alarm) happen(w *World, at time.Duration) {
+	if a.set && a.at == at {
+		a.set = false
+		w.wake(a.node)
+	}
+}
+
+// An event is something that happens at a time.
 type event struct {
 	at    time.Duration
 	order uint64
-	wire  *Wire // frame arrives
-	frame []byte
-	cut   uint64
-	node  node // advance
-	call  func()
+	what  happening
 }
+
+// A happening is the next frame of a wire, a node to advance (an alarm), or a function to call.
+type happening interface {
+	happen(w *World, at time.Duration)
+}
+
+// A call is a function to call.
+type call func()
+
+func (c call) happen(*World, time.Duration) { c() }
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
@@ -80,16 +97,22 @@ func (w *World) RemoveTap(t Tap) {
 
 // At calls f when the time has come; a time that is over is now.
 func (w *World) At(at time.Duration, f func()) {
-	w.schedule(event{at: max(at, w.now), call: f})
+	w.schedule(max(at, w.now), call(f))
 }
 
 // After calls f after d.
 func (w *World) After(d time.Duration, f func()) { w.At(w.now+d, f) }
 
-func (w *World) schedule(e event) {
+func (w *World) schedule(at time.Duration, what happening) {
+	w.push(event{at, w.number(), what})
+}
+
+func (w *World) push(e event) { heap.Push(&w.events, e, (*event).before) }
+
+// number numbers events, and the frames on wires.
+func (w *World) number() uint64 {
 	w.count++
-	e.order = w.count
-	heap.Push(&w.events, e, (*event).before)
+	return w.count
 }
 
 // Run processes events until done says so or the virtual time limit is reached, and reports
@@ -110,19 +133,7 @@ func (w *World) Run(limit time.Duration, done func() bool) bool {
 func (w *World) step() {
 	e := heap.Pop(&w.events, (*event).before)
 	w.now = max(w.now, e.at)
-	switch {
-	case e.wire != nil:
-		e.wire.arrive(w.now, e.frame, e.cut)
-		w.free = append(w.free, e.frame)
-	case e.node != nil:
-		a := e.node.alarm()
-		if a.set && a.at == e.at {
-			a.set = false
-			w.wake(e.node)
-		}
-	default:
-		e.call()
-	}
+	e.what.happen(w, e.at)
 }
 
 // wake advances a node, and schedules the next advance that the node asks for. Callers wake a node
@@ -138,17 +149,22 @@ func (w *World) wake(n node) {
 	if a.set && a.at == next {
 		return
 	}
-	a.at, a.set = next, true
-	w.schedule(event{at: next, node: n})
+	*a = alarm{next, true, n}
+	w.schedule(next, a)
 }
 
 // copyFrame copies a frame into a buffer of the world's own.
-func (w *World) copyFrame(frame []byte) []byte {
-	var b []byte
+func (w *World) copyFrame(frame []byte) []byte { return append(w.buffer()[:0], frame...) }
+
+// keep keeps a buffer for a later frame.
+func (w *World) keep(b []byte) { w.free = append(w.free, b) }
+
+// buffer returns a buffer of the world's own.
+func (w *World) buffer() (b []byte) {
 	if last := len(w.free) - 1; last >= 0 {
 		b, w.free = w.free[last], w.free[:last]
 	}
-	return append(b[:0], frame...)
+	return b
 }
 
 // Host returns the RoCEv2 host of a name.

@@ -226,7 +226,7 @@ func (r *recorder) apply(t *matchTable) (hit bool, place int) {
 			return hit, -1
 		}
 		r.actionOf(g.action, g.args, args)
-		return hit, int(g.place)
+		return hit, int(t.place[g.action.index])
 	}
 	n := tally{octets: uint64(c.IngressLen)}
 	switch {
@@ -244,7 +244,7 @@ func (r *recorder) apply(t *matchTable) (hit bool, place int) {
 			return hit, -1
 		}
 		r.action(g.action, g.args)
-		return hit, int(g.place)
+		return hit, int(t.place[g.action.index])
 	}
 	if g.kind != TargetMember && len(g.group.live) > 1 {
 		switch k := c.st.prog.profiles[t.profile].hash; {

@@ -302,9 +302,6 @@ func (l *loader) tableNode(jt *bmv2json.Table, pipe string, at func(*string) int
 		t.place[i] = int16(len(t.places))
 		t.places = append(t.places, l.prog.actions[i])
 	}
-	if a := t.def.action; a != nil {
-		t.def.place = t.place[a.index]
-	}
 	l.prog.tables = append(l.prog.tables, t)
 	l.prog.keyWords = max(l.prog.keyWords, t.key.Words)
 	l.prog.info.tables = append(l.prog.info.tables, info)

@@ -6,12 +6,12 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
-// target is what an entry or a default points at, resolved.
+// target is what an entry or a default points at, resolved. action and args end the first cache
+// line of an entry.
 type target struct {
-	kind   TargetKind
-	place  int16   // of the action in the table
 	action *action // TargetAction; nil is none
 	args   []uint64
+	kind   TargetKind
 	member *member // TargetMember
 	group  *group  // TargetGroup, TargetActionSet
 }

@@ -297,24 +297,24 @@ func (c *Context) found(t *matchTable, ts *tableState, e *entry) (g *target, hit
 // do executes a target and returns the place of the action that has run, -1 for
 // none.
 func (c *Context) do(t *matchTable, g *target) int {
-	if g.kind != TargetAction {
+	a := g.action
+	switch {
+	case a == nil && g.kind == TargetAction:
+		return -1
+	case a == nil:
 		m := g.pick(c, t)
 		if m == nil { // an empty group
 			return -1
 		}
-		m.action.run(c, m.args)
-		return int(t.place[m.action.index])
-	}
-	switch a := g.action; {
-	case a == nil:
-		return -1
+		a = m.action
+		a.run(c, m.args)
 	case a.straight != nil && c.ID == 0: // as run does
 		c.args = g.args
 		c.exec(a.straight)
 	default:
 		a.run(c, g.args)
 	}
-	return int(g.place)
+	return int(t.place[a.index])
 }
 
 // follow is the node that an outcome of apply leads to.

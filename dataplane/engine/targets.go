@@ -85,8 +85,7 @@ func (s *State) resolve(t *matchTable, g *Target, spare int) (target, []uint64, 
 		if err != nil {
 			return target{}, nil, err
 		}
-		return target{kind: TargetAction, action: a, place: t.place[a.index], args: words[spare:]},
-			words[:spare:spare], nil
+		return target{kind: TargetAction, action: a, args: words[spare:]}, words[:spare:spare], nil
 	}
 	n, err := s.resolveIndirect(t, g)
 	return n, make([]uint64, spare), err

@@ -131,16 +131,16 @@ func (c *Context) Apply(table int) (hit bool, place int) { return c.apply(c.st.p
 func (c *Context) Match(table int) (hit bool, place int) {
 	t := c.st.prog.tables[table]
 	g, hit := c.match(t)
-	return c.chosen(g, hit)
+	return c.chosen(t, g, hit)
 }
 
 // chosen keeps the arguments of what a lookup has found, for Args.
-func (c *Context) chosen(g *target, hit bool) (bool, int) {
+func (c *Context) chosen(t *matchTable, g *target, hit bool) (bool, int) {
 	c.args = g.args
 	if g.action == nil {
 		return hit, -1
 	}
-	return hit, int(g.place)
+	return hit, int(t.place[g.action.index])
 }
 
 // Filled reports whether a table has entries.
@@ -156,10 +156,10 @@ func (c *Context) Find(table int) (hit bool, place int) {
 	e := ts.entries.Lookup(c.key[:n], c.key2[:n])
 	if e != nil && !t.counter && !t.timeout && t.meter < 0 {
 		c.args = e.Value.target.args
-		return true, int(e.Value.target.place)
+		return true, int(t.place[e.Value.target.action.index])
 	}
 	g, hit := c.found(t, ts, e)
-	return c.chosen(g, hit)
+	return c.chosen(t, g, hit)
 }
 
 // Do runs an action that has no code in the translation, with Args.

@@ -497,7 +497,10 @@ test('a receiver that stands still stalls its group, which is not well', async (
   await page.locator('.verdict', { hasText: `of host ${host.name} is down` }).waitFor();
   await says(page, `Receiver ${host.name} stalls group demo`);
   expect(await page.locator('.causes > li').count()).toBe(1);
-  expect(await page.locator('.card', { hasText: 'Multicast groups' }).locator('.figure').innerText()).toBe('0 / 1');
+  await page
+    .locator('.card', { hasText: 'Multicast groups' })
+    .locator('.figure', { hasText: /^0 \/ 1$/ })
+    .waitFor();
   await says(page, 'It touches 1 multicast group.');
   await wellMade(page, wrong, 'stalled');
   expect((await lab.send('PUT', path, { spec: { enabled: true } })).status).toBe(200);

@@ -11,17 +11,17 @@ const screens = { desktop: { width: 1280, height: 800 }, phone: { width: 390, he
 /** Pages of one object, and what is made for them, by lab; every lab has the pages of lists besides. */
 const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> = {
   figure1: {
-    pages: ['groups/demo', 'switches/N6', 'hosts/S1', 'tenants/blue', 'projects/blue', 'notifications/pager'],
+    pages: ['groups/demo', 'switches/N6', 'hosts/S1', 'tenants/blue', 'projects/green', 'notifications/pager'],
     made: {
-      'projects/blue': {
+      'projects/green': {
         members: [{ way: 'user', name: 'ann', role: 'editor' }],
-        hosts: [{ name: 'R1' }, { name: 'R2' }],
+        // Nothing of group demo, which has every host, or of tenant blue: the project would keep them out.
         ports: [
-          { switch: 'N1', port: 2 },
-          { switch: 'N3', port: 2 },
+          { switch: 'N1', port: 4 },
+          { switch: 'N3', port: 4 },
         ],
-        slices: [{ slice: 1 }],
-        priorities: [{ priority: 3 }],
+        slices: [{ slice: 2 }],
+        priorities: [{ priority: 4 }],
       },
       'notifications/pager': { url: 'http://127.0.0.1:9/', severities: ['fault'] },
       'tenants/blue': {

@@ -74,11 +74,12 @@ test('1,024 switches and 262,144 directions of links', async () => {
   await says(page, '65,536 up');
   await says(page, '262144 directions');
   // One link changes: it is asked for alone, and is on the screen.
-  const told = performance.now();
+  const told = performance.now(),
+    asked = fabric.asked;
   fabric.fail(1, 200, 100);
   await matrix.getByText('65,535 up, 1 down').waitFor();
   const event = performance.now() - told;
-  expect(fabric.asked, 'questions for all links').toBe(1);
+  expect(fabric.asked, 'questions for all links').toBe(asked);
   const zoomed = await frames(page, 'Plane 1', 'zoom', 60),
     moved = await frames(page, 'Plane 1', 'pan', 60);
   await wellMade(page, wrong, 'fabric-large');

@@ -268,7 +268,7 @@ func (s *Server) bound(c *exchange) {
 	principal := cmp.Or(c.principal.Key(), "address "+c.client())
 	leave, limit := s.limiter.enter(principal, endless(c.Request.URL.Path), s.cfg.Now())
 	if limit != "" {
-		c.Header("Retry-After", "1")
+		c.Header("Retry-After", retryAfter)
 		c.refuse(newProblem(codeTooMany, map[string]string{
 			limitRequests: fmt.Sprintf("this client has %d requests under way: want fewer at a time",
 				s.cfg.Limits.Requests),
@@ -329,7 +329,7 @@ func (s *Server) admit(c *exchange, o served) {
 			return
 		}
 		if full := s.budget(c.principal); full != nil && scope != access.Open {
-			c.Header("Retry-After", "1")
+			c.Header("Retry-After", retryAfter)
 			c.refuse(full)
 			return
 		}
@@ -446,8 +446,7 @@ func (s *Server) budget(p *access.Principal) *api.Problem {
 // itself.
 func (s *Server) record(c *exchange, op *huma.Operation, carryOut func()) {
 	dry, _ := strconv.ParseBool(c.Query("dryRun"))
-	reads := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, op.Method)
-	if dry || reads && op.OperationID != backupOperation && op.OperationID != callbackOperation {
+	if dry || isRead(c.Request) && op.OperationID != backupOperation && op.OperationID != callbackOperation {
 		carryOut()
 		return
 	}

@@ -474,22 +474,22 @@ func refuse(code unix.Errno) reply { return reply{err: code} }
 
 // welcome is the answer to HELLO.
 func (p *process) welcome() reply {
-	out := reply{messages: []any{p.server.device()}, fds: []int{p.bell.fd, p.ring, p.eventsR},
+	out := reply{messages: []any{p.server.device}, fds: []int{p.bell.fd, p.ring, p.eventsR},
 		close: []int{p.bell.fd, p.eventsR}}
 	p.bell.fd, p.eventsR = -1, -1
 	return out
 }
 
-// device describes the NIC.
-func (s *Server) device() *device {
-	host := s.cfg.NIC.Config()
+// describe is the answer to HELLO, of what a NIC never changes.
+func describe(cfg Config) *device {
+	host := cfg.NIC.Config()
 	d := &device{Version: version, Ports: uint32(len(host.Ports)), GID: host.Addr.As16(),
 		MaxQP: maxQueuePairs, MaxQPWR: maxDepth, MaxSGE: maxSGEs, MaxInline: maxInlineLen, MaxCQ: maxCQs,
 		MaxCQE: maxCQDepth, MaxMR: maxMRs, MaxPD: maxPDs, MaxHint: maxHints, MaxWIMM: mrc.MaxWIMM,
 		MaxWIMMDest: mrc.MaxWIMM, MaxMPR: mrc.MaxMPR, MPRResolution: 1,
 		Cap: capTrimNACK | capDynamicMPR | capServiceTime, MaxMRSize: maxMRSize,
 		MaxMessage: maxMessageSize}
-	copy(d.Name[:len(d.Name)-1], s.cfg.Name)
+	copy(d.Name[:len(d.Name)-1], cfg.Name)
 	// EUI-64 of the first port (IEEE: guidelines for EUI)
 	mac := host.Ports[0].MAC
 	copy(d.GUID[:], []byte{mac[0] ^ 2, mac[1], mac[2], 0xFF, 0xFE, mac[3], mac[4], mac[5]})

@@ -114,6 +114,7 @@ type guests struct {
 	helloTime time.Duration // from the connection to HELLO
 	// answerTime is how long memory of an application may take to answer.
 	answerTime time.Duration
+	device     *device // the answer to HELLO
 }
 
 // chatter limits the log lines that applications can cause.
@@ -139,7 +140,7 @@ func New(cfg Config) *Server {
 		numbers: make(map[uint32]bool),
 		guests: guests{listeners: make(map[*net.UnixListener]bool),
 			conns: make(map[*net.UnixConn]bool), accounts: make(map[uint32]*user), room: descriptors(),
-			helloTime: helloTime, answerTime: answerTime},
+			helloTime: helloTime, answerTime: answerTime, device: describe(cfg)},
 		waiting: waiting{waits: newPatience()},
 		chatter: chatter{lines: rate.NewLimiter(1, 64)}}
 	s.profiles = newProfiles(s)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,12 +27,20 @@ func TestMain(m *testing.M) {
 	if IsServer() {
 		os.Exit(Serve())
 	}
+	// Most of these tests wait for elections.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*conn).serve"),
 		goleak.IgnoreAnyFunction("net/http.(*connReader).backgroundRead"))
 }
+
+// patience is the longest that a request of a test takes, where the test is not about timeouts: on
+// a busy machine and with the race detector a transaction may take longer than defaultTimeout.
+const patience = time.Minute
 
 func open(t *testing.T, c Config) *Store {
 	t.Helper()
@@ -40,6 +49,7 @@ func open(t *testing.T, c Config) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.timeout = patience
 	return s
 }
 

@@ -211,7 +211,7 @@ func TestQuorum(t *testing.T) {
 	})
 	w.start("b")
 	await(t, "writes are taken again", func() bool { return c.Writable() == nil })
-	c.timeout = defaultTimeout
+	c.timeout = patience
 	put(t, c, "x", "4")
 	w.start("a")
 	if got := get(t, w.stores["a"], "x"); got != "4" {

@@ -31,6 +31,7 @@ func serveEtcd(t *testing.T, change ...func(*embed.Config)) (stop func(), endpoi
 	c := embed.NewConfig()
 	c.Dir, c.UnsafeNoFsync, c.ZapLoggerBuilder = t.TempDir(), true,
 		embed.NewZapLoggerBuilder(zap.NewNop())
+	c.BcryptCost = 4 // the least: with the race detector more takes seconds
 	client := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	c.ListenClientUrls, c.AdvertiseClientUrls, c.ListenPeerUrls = []url.URL{client}, []url.URL{client},
 		nil
@@ -54,6 +55,7 @@ func connect(t *testing.T, r Remote) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closed(t, s) })
+	s.timeout = patience
 	return s
 }
 
@@ -119,8 +121,8 @@ func TestNoQuorum(t *testing.T) {
 	dir := t.TempDir()
 	stop, endpoint := serveEtcd(t, func(c *embed.Config) { c.Dir = dir })
 	s := connect(t, Remote{Endpoints: []string{endpoint}})
-	s.timeout = 300 * time.Millisecond
 	put(t, s, "x", "1")
+	s.timeout = 300 * time.Millisecond
 	if err := s.Writable(); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func TestNoQuorum(t *testing.T) {
 		c.Dir, c.ListenClientUrls = dir, []url.URL{{Scheme: "http", Host: endpoint}}
 	})
 	await(t, "it takes writes again", func() bool { return s.Writable() == nil })
-	s.timeout = defaultTimeout
+	s.timeout = patience
 	put(t, s, "x", "3")
 }
 

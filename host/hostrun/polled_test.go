@@ -120,3 +120,19 @@ func TestPolled(t *testing.T) {
 		t.Errorf("%d frames", e.n)
 	}
 }
+
+// TestReportBesideCall: a runner that has reported looks for a call once more before it sleeps: the
+// bell, which rings once, may have rung for the call.
+func TestReportBesideCall(t *testing.T) {
+	r := New(0, 0, nil)
+	r.busy = -time.Hour
+	r.Rest = func() bool {
+		t.Error("the runner is about to sleep")
+		return true
+	}
+	reporting := make(chan time.Time, 1)
+	reporting <- time.Time{}
+	if !r.poll(t.Context(), nil, reporting, 0, false) {
+		t.Error("the runner has ended")
+	}
+}

@@ -182,6 +182,7 @@ func (r *Runner) poll(ctx context.Context, _ *time.Timer, reporting <-chan time.
 		found = true
 	case <-reporting:
 		r.Tell()
+		found = true // the bell may have rung for a call that waits
 	case <-ctx.Done():
 		return false
 	default:

@@ -20,7 +20,7 @@ import (
 // door is where applications come in; nil where they may not.
 type door struct {
 	*uverbs.Server
-	more   bool // there is work that the last pump has left
+	found  bool // by the last pump: work for Advance
 	served chan struct{}
 	failed chan error // why no application can come in any more
 }
@@ -157,7 +157,7 @@ func (d *door) pump(now time.Duration) error {
 	if d == nil {
 		return nil
 	}
-	d.more = d.Work(now)
+	d.found = d.Work(now)
 	select {
 	case err := <-d.failed:
 		return err
@@ -174,10 +174,10 @@ func (d *door) memory() *MemoryReport {
 	return &MemoryReport{Waits: d.Memory().Waits, GivenUp: d.Memory().GivenUp}
 }
 
-// rest reports whether there is more to do.
-func (d *door) rest(now time.Duration) bool { return d != nil && d.Pump(now) }
+// rest reports whether applications have given the NIC work since the NIC's last Advance.
+func (d *door) rest(now time.Duration) bool { return d != nil && (d.Pump(now) || d.found) }
 
-// restless is a NIC that does not sleep while applications have more for it.
+// restless is a NIC that does not sleep after applications have given it work.
 type restless struct {
 	hostrun.Endpoint
 	door *door
@@ -186,7 +186,7 @@ type restless struct {
 // Advance is the NIC's.
 func (r restless) Advance(now time.Duration) (next time.Duration, pending bool) {
 	next, pending = r.Endpoint.Advance(now)
-	if r.door.more {
+	if r.door.found {
 		return now, true
 	}
 	return next, pending

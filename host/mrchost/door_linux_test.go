@@ -36,6 +36,12 @@ func TestDoorBreaks(t *testing.T) {
 	if err := r.pump(); err != nil {
 		t.Error(err)
 	}
+	if r.rest() {
+		t.Error("there is work of nobody")
+	}
+	if r.door.found = true; !r.rest() {
+		t.Error("the NIC may sleep before it sends what the last pump has found")
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -305,27 +305,28 @@ func (s *Server) note(q *queuePair) {
 	}
 }
 
-// Pump hands work to the NIC and completions to the processes. The NIC's owner calls it after
-// Receive, before Advance and after it. Unless there is more, it may sleep afterwards: a process
-// that has more work wakes it by Do.
-func (s *Server) Pump(now time.Duration) (more bool) { return s.pump(now, (*process).answerBell) }
+// Pump hands work to the NIC and completions to the processes, and reports whether it found any. The
+// NIC's owner calls it after Receive, before Advance and after it. Once it has found nothing, the
+// owner may sleep: a process that has more work wakes it by Do.
+func (s *Server) Pump(now time.Duration) (found bool) { return s.pump(now, (*process).answerBell) }
 
 // Work is Pump for an owner that will not sleep before it calls Pump: processes do not ring.
-func (s *Server) Work(now time.Duration) (more bool) { return s.pump(now, (*process).look) }
+func (s *Server) Work(now time.Duration) (found bool) { return s.pump(now, (*process).look) }
 
-func (s *Server) pump(now time.Duration, look func(*process, time.Duration) bool) (more bool) {
+func (s *Server) pump(now time.Duration, look func(*process, time.Duration) bool) (found bool) {
 	s.now = now
 	for range pumpRounds {
+		again := len(s.noted) > 0 || len(s.overflowed) > 0 || len(s.ends) > 0
 		s.settle(now)
-		again := false
 		for p := range s.processes {
 			again = look(p, now) || again
 		}
-		if !again && len(s.noted) == 0 && len(s.overflowed) == 0 && len(s.ends) == 0 {
-			return false
+		if !again {
+			return found
 		}
+		found = true
 	}
-	return true
+	return found
 }
 
 // pumpRounds bounds how long processes that ring without an end keep the NIC from its packets.

@@ -64,6 +64,33 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestPumpFindsWork: the owner of the NIC learns that a process has posted, and does not sleep before
+// it has had the NIC send.
+func TestPumpFindsWork(t *testing.T) {
+	p := newPair(t, nil)
+	for name, pump := range map[string]func(time.Duration) bool{
+		"Pump": p.bed.doors[0].Pump, "Work": p.bed.doors[0].Work,
+	} {
+		if err := p.bed.do(func(now time.Duration) {
+			pump(now)
+			if pump(now) {
+				t.Errorf("%s has found work of nobody", name)
+			}
+			p.qps[0].post(write{va: p.region.IOVA, key: p.region.RKey, flags: sendInline | sendSignaled,
+				data: []byte("x")})
+			if !pump(now) {
+				t.Errorf("%s has not found what was posted", name)
+			}
+			if pump(now) {
+				t.Errorf("%s has found it again", name)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		p.qps[0].cq.poll()
+	}
+}
+
 // TestIPv4: programs give IPv4 addresses of peers as IPv4-mapped ones, of queue pairs and of probes
 // (OCP MRC 1.0, 9.1).
 func TestIPv4(t *testing.T) {

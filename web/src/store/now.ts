@@ -1,25 +1,7 @@
-import { useSyncExternalStore } from 'react';
-
-let now = Date.now();
-let timer: ReturnType<typeof setInterval> | undefined;
-const listeners = new Set<() => void>();
-
-function subscribe(f: () => void): () => void {
-  listeners.add(f);
-  timer ??= setInterval(() => {
-    now = Date.now();
-    listeners.forEach((l) => l());
-  }, 1000);
-  return () => {
-    listeners.delete(f);
-    if (listeners.size === 0) {
-      clearInterval(timer);
-      timer = undefined;
-    }
-  };
-}
+import { signal } from './signal';
 
 /** The time, once a second. */
-export function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
-}
+export const { use: useNow } = signal(Date.now(), (set) => {
+  const timer = setInterval(() => set(Date.now()), 1000);
+  return () => clearInterval(timer);
+});

@@ -23,9 +23,9 @@ import { Replay } from './components/replay';
 import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
 import { formatAge, formatTime } from './domain/format';
-import { natural } from './domain/natural';
 import { pages, related, type Page, type PageName } from './domain/pages';
 import { views } from './pages';
+import { useChange } from './store/change';
 import { useLive } from './store/live';
 import { useNow } from './store/now';
 import { go, usePlace } from './store/place';
@@ -222,9 +222,8 @@ function Keys({ of, close }: { of: readonly Page[]; close: () => void }) {
 
 /** The change that was made last, and the way back while it is offered. */
 function Undo() {
-  const made = useMade(),
-    queries = useQueryClient();
-  const back = useMutation({ mutationFn: (m: Made) => m.back(), onSettled: () => queries.invalidateQueries() });
+  const made = useMade();
+  const back = useChange((m: Made) => m.back());
   return (
     <div className="undo" role="status">
       {made && (
@@ -290,7 +289,7 @@ function ProjectChoice() {
       label="Project"
       value={chosen}
       set={chooseProject}
-      of={[...new Set([...(chosen ? [chosen] : []), ...names])].sort(natural)}
+      of={names}
       none={everywhere ? 'everything' : 'all of mine'}
     />
   );

@@ -1,4 +1,30 @@
-/** A list with a label from which one value is chosen; each is a value, or a value and what is shown of it. */
+import type { ComponentProps } from 'react';
+import type { Choice } from '../domain/fields';
+
+interface SelectProps extends Omit<ComponentProps<'select'>, 'value'> {
+  value: string;
+  set: (value: string) => void;
+  of: readonly Choice[];
+  /** What the empty value is called; absent: there is none once a value is chosen. */
+  none?: string;
+}
+
+/** A list from which one value is chosen; a value that is not in the list is in it while it is chosen. */
+export function Select({ value, set, of, none, ...rest }: SelectProps) {
+  const known = value === '' || of.some((c) => c.value === value);
+  return (
+    <select {...rest} value={value} onChange={(e) => set(e.target.value)}>
+      {(none !== undefined || value === '') && <option value="">{none ?? 'choose'}</option>}
+      {(known ? of : [{ value }, ...of]).map((c: Choice) => (
+        <option key={c.value} value={c.value}>
+          {c.label ?? c.value}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** A list with a label; each of its values is a text, or a value and what is shown of it. */
 export function Choose(props: {
   /** Absent: a screen reader alone says what it is. */
   label?: string;
@@ -7,23 +33,11 @@ export function Choose(props: {
   value: string;
   set: (value: string) => void;
   of: readonly (string | readonly [value: string, text: string])[];
-  /** What the empty value is called; absent: there is none. */
   none?: string;
 }) {
-  const { label, name, value, set, of, none } = props;
-  const list = (
-    <select aria-label={name} value={value} onChange={(e) => set(e.target.value)}>
-      {none !== undefined && <option value="">{none}</option>}
-      {of.map((o) => {
-        const [value, text] = typeof o === 'string' ? [o, o] : o;
-        return (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        );
-      })}
-    </select>
-  );
+  const { label, name, of, ...rest } = props;
+  const choices = of.map((o): Choice => (typeof o === 'string' ? { value: o } : { value: o[0], label: o[1] }));
+  const list = <Select aria-label={name} of={choices} {...rest} />;
   return label ? (
     <label>
       {label} {list}

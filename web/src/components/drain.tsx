@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { replace, type Admin } from '../api/actions';
 import * as ask from '../api/queries';
@@ -6,6 +6,7 @@ import { useMay } from '../api/session';
 import { countOf, formatShare } from '../domain/format';
 import { cost, type Target as FabricTarget } from '../domain/fabric';
 import type { Collection } from '../domain/kinds';
+import { useChange } from '../store/change';
 import { setParams, usePlace } from '../store/place';
 import { Dependents } from './dependents';
 import { Grid } from './facts';
@@ -37,9 +38,8 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
   const wanted = usePlace().query.do,
     of = target.kind === 'port' ? `port ${target.port}` : target.kind,
     open = pressed || wanted === `drain ${of}`;
-  const queries = useQueryClient();
   const allowed = useMay('operate');
-  const undrain = useMutation({ mutationFn: () => apply(target, 'up'), onSettled: () => queries.invalidateQueries() });
+  const undrain = useChange(() => apply(target, 'up'));
   const close = () => {
     setOpen(false);
     if (wanted) setParams({ do: undefined });
@@ -71,7 +71,6 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
 }
 
 function DrainDialog({ target, what, close }: { target: Target; what: string; close: () => void }) {
-  const queries = useQueryClient();
   const links = useQuery(ask.links),
     nodes = useQuery(ask.nodes),
     hosts = useQuery(ask.hosts);
@@ -83,11 +82,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
     gcTime: 0,
     staleTime: 0,
   });
-  const drain = useMutation({
-    mutationFn: () => apply(target, 'drained'),
-    onSuccess: close,
-    onSettled: () => queries.invalidateQueries(),
-  });
+  const drain = useChange(() => apply(target, 'drained'), close);
   const c = target.kind !== 'port' && links.data && nodes.data && cost(target, nodes.data, links.data);
   const ports = target.kind === 'port' && hosts.data?.find((h) => h.name === target.host)?.ports;
   return (

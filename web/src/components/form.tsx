@@ -10,7 +10,9 @@ import { localTime } from '../domain/format';
 import { adds, choices, type Choice, type Field, type Variant, type Way } from '../domain/fields';
 import { kindOf, type Collection } from '../domain/kinds';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
+import { useChange } from '../store/change';
 import { useDraft, type Draft } from '../store/draft';
+import { Select } from './choose';
 import { Copy } from './copy';
 import { Answers, Dialog } from './dialog';
 import { Pick } from './pick';
@@ -349,7 +351,7 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
           return (
             <>
               {f.from ? (
-                <Select {...its} from={f.from} put={put} />
+                <Select {...its} of={f.from} set={put} />
               ) : (
                 <input {...its} onChange={(e) => put(e.target.value)} />
               )}
@@ -369,21 +371,15 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
     case 'way': {
       const now = (get(spec, above) ?? {}) as Spec,
         ways = f.kind === 'way' ? f.of : f.of.map(anew),
-        at =
-          ways[
-            Math.max(
-              0,
-              ways.findIndex((w) => w.is(now)),
-            )
-          ]!;
+        at = ways.find((w) => w.is(now)) ?? ways[0]!;
       return (
         <>
           {labelled(
             <Select
               {...common}
               value={at.label}
-              from={choices(ways.map((w) => w.label))}
-              put={(label) => change(above, ways.find((w) => w.label === label)!.make(now))}
+              of={choices(ways.map((w) => w.label))}
+              set={(label) => change(above, ways.find((w) => w.label === label)!.make(now))}
             />,
           )}
           <Fields of={at.fields} path={above} {...writer} />
@@ -431,8 +427,8 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
           {...common}
           aria-invalid={not !== undefined}
           value={sw === undefined || port === undefined ? '' : `${String(sw)}/${String(port)}`}
-          from={f.from}
-          put={put}
+          of={f.from}
+          set={put}
         />,
         not && <span className="wrong">✕ {not.text}</span>,
       );
@@ -442,9 +438,9 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
         <Select
           {...common}
           value={text}
-          from={f.from}
-          empty={f.empty}
-          put={(t) => change(path, t === '' ? undefined : f.number ? Number(t) : t)}
+          of={f.from}
+          none={f.empty}
+          set={(t) => change(path, t === '' ? undefined : f.number ? Number(t) : t)}
         />,
       );
     default: {
@@ -510,13 +506,8 @@ export function Ask(props: {
   children?: ReactNode;
 }) {
   const { title, fields, first = {}, label, act, close, done = close, children } = props;
-  const queries = useQueryClient();
   const [spec, setSpec] = useState(first);
-  const doing = useMutation({
-    mutationFn: () => act(spec),
-    onSuccess: done,
-    onSettled: () => queries.invalidateQueries(),
-  });
+  const doing = useChange(() => act(spec), done);
   return (
     <Dialog title={title} close={close}>
       <form
@@ -568,10 +559,10 @@ export function PortList({ id, at, name }: { id: string; at: 'switch' | 'host'; 
   return <Options id={id} of={all} />;
 }
 
-type Without<E extends 'input' | 'select'> = Omit<ComponentProps<E>, 'value'>;
-
 /** Keeps what is typed: 0x10 stays so while its value is 16. */
-function NumberInput(props: Without<'input'> & { value: unknown; hex?: boolean; put: (text: string) => void }) {
+function NumberInput(
+  props: Omit<ComponentProps<'input'>, 'value'> & { value: unknown; hex?: boolean; put: (text: string) => void },
+) {
   const { value, hex, put, ...rest } = props;
   const [typed, setTyped] = useState<string>();
   const written = hex && (typeof value === 'number' || typeof value === 'bigint') ? `0x${value.toString(16)}` : value;
@@ -586,28 +577,6 @@ function NumberInput(props: Without<'input'> & { value: unknown; hex?: boolean; 
         put(e.target.value);
       }}
     />
-  );
-}
-
-interface SelectProps extends Without<'select'> {
-  value: string;
-  from: readonly Choice[];
-  empty?: string;
-  put: (value: string) => void;
-}
-function Select(props: SelectProps) {
-  const { value, from, empty, put, ...rest } = props;
-  const known = from.some((c) => c.value === value);
-  return (
-    <select {...rest} value={value} onChange={(e) => put(e.target.value)}>
-      {(empty !== undefined || value === '') && <option value="">{empty ?? 'choose'}</option>}
-      {!known && value !== '' && <option value={value}>{value}</option>}
-      {from.map((c) => (
-        <option key={c.value} value={c.value}>
-          {c.label ?? c.value}
-        </option>
-      ))}
-    </select>
   );
 }
 
@@ -664,7 +633,6 @@ export function Confirm(props: {
 
 function ConfirmDialog(props: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'> & { close: () => void }) {
   const { label, title, danger, act, dry, done, children, close } = props;
-  const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => dry!() });
   // What it takes from others is said before anybody asks.
   const before = useQuery({
@@ -675,13 +643,9 @@ function ConfirmDialog(props: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'
     gcTime: 0,
     staleTime: 0,
   });
-  const write = useMutation({
-    mutationFn: act,
-    onSuccess: () => {
-      close();
-      done?.();
-    },
-    onSettled: () => queries.invalidateQueries(),
+  const write = useChange(act, () => {
+    close();
+    done?.();
   });
   return (
     <Dialog title={title} close={close}>

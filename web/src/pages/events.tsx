@@ -19,13 +19,7 @@ export function Events() {
     <>
       <h1>Events</h1>
       <p className="filters">
-        <Choose
-          label="Family"
-          value={family}
-          set={setFamily}
-          of={[...new Set([...families, ...(family ? [family] : [])])]}
-          none="all"
-        />
+        <Choose label="Family" value={family} set={setFamily} of={families} none="all" />
         <Contains search={search} set={setSearch} what={`${live.events.length} events, newest first`} />
       </p>
       {live.state === 'connecting' && live.events.length === 0 ? (

@@ -1,3 +1,4 @@
+import type { components } from '../api/schema';
 import { parseAddress } from './ev';
 
 /** What this page reads of a trace.Record, as dataplane/trace has it. */
@@ -25,13 +26,11 @@ export interface Record {
   outcome?: { result: string; port?: number; frame?: string; reason?: string };
   copies?: Record[];
 }
-export interface Hop {
-  switch: string;
-  port: number;
-  before: number;
-  sent: { port: number; switch?: string; host?: string }[];
+type S = components['schemas'];
+export type Hop = Omit<S['JourneyHop'], 'record' | 'sent'> & {
   record: Record;
-}
+  sent: Omit<S['JourneySent'], 'length'>[];
+};
 
 export const lanes = ['Parser', 'Ingress', 'Copies', 'Egress', 'Deparser'] as const;
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
-import { formatAge, formatBitRate, formatDuration } from '../domain/format';
+import { formatAge, formatBitRate, formatDuration, formatUntil } from '../domain/format';
 import { Badge, Summary, type Tone } from './badge';
 import { Time } from './facts';
 import { To, type ToProps } from './link';
@@ -102,6 +102,19 @@ export const aged = <T,>(
   width?: number,
   none?: string,
 ): Column<T> => shown(name, of, (at) => formatAge(at, now), { width, none });
+
+/** The same as a time ago. */
+export const ago = <T,>(
+  name: string,
+  of: (row: T) => string | undefined,
+  now: number,
+  width?: number,
+  none?: string,
+): Column<T> => shown(name, of, (at) => `${formatAge(at, now)} ago`, { width, none });
+
+/** How long it is until something ends. */
+export const ending = <T,>(name: string, of: (row: T) => string | undefined, now: number, width?: number): Column<T> =>
+  shown(name, of, (at) => formatUntil(at, now), { width });
 
 /** A rate in bit/s; 0 is none. */
 export const rated = <T,>(name: string, of: (row: T) => number | undefined, width?: number, none = '') =>

@@ -29,6 +29,13 @@ export function Facts({ of, label }: { of: readonly (readonly [string, ReactNode
   );
 }
 
+/** The last facts of a resource: its version, and when it was made. */
+export const made = (of: { version: number; created?: string }) =>
+  [
+    ['Version', of.version],
+    ['Created', of.created && <Time of={of.created} />],
+  ] as const;
+
 /** A table of facts with a row each, whose first cell is its head; what is too wide scrolls in itself. */
 export function Grid<T>(props: {
   label: string;

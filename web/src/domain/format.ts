@@ -12,23 +12,11 @@ export function parseDuration(text: string): number | undefined {
 
 /** Writes nanoseconds with three digits and a unit. */
 export function formatNanoseconds(ns: number): string {
-  const size = Math.abs(ns);
-  if (size === 0) return '0 s';
+  if (ns === 0) return '0 s';
   // A minute and an hour are shown from two of them on.
-  const [unit, name] =
-    size < 2 * units.m!
-      ? ((
-          [
-            [1e9, 's'],
-            [1e6, 'ms'],
-            [1e3, 'µs'],
-            [1, 'ns'],
-          ] as const
-        ).find(([unit]) => size >= unit) ?? [1, 'ns'])
-      : size < 2 * units.h!
-        ? [units.m!, 'min']
-        : [units.h!, 'h'];
-  return `${digits(ns / unit)} ${name}`;
+  const least: Record<string, number> = { h: 2 * units.h!, m: 2 * units.m!, s: 1e9, ms: 1e6, µs: 1e3 };
+  const unit = Object.keys(least).find((u) => Math.abs(ns) >= least[u]!) ?? 'ns';
+  return `${digits(ns / units[unit]!)} ${unit === 'm' ? 'min' : unit}`;
 }
 
 /** Writes a duration of the API for people; text that is no duration stays as it is. */
@@ -49,6 +37,10 @@ export function formatAge(time: string | undefined, now: number): string {
   if (seconds < 172800) return `${Math.floor(seconds / 3600)} h`;
   return `${Math.floor(seconds / 86400)} d`;
 }
+
+/** Writes how long it is until a time: in 5 s. */
+export const formatUntil = (time: string, now: number) =>
+  `in ${formatAge(new Date(now).toISOString(), Date.parse(time))}`;
 
 /** Writes the local time of day of Unix seconds: 10:02:11. */
 export function formatClock(at: number): string {
@@ -119,13 +111,6 @@ function scaled(n: number, base: number, names: string[]): string {
 function digits(n: number): string {
   if (Number.isInteger(n) && Math.abs(n) < 1e6) return String(n);
   const size = Math.abs(n);
-  return size >= 100
-    ? n.toFixed(0)
-    : size >= 10
-      ? n.toFixed(1)
-      : size >= 0.01
-        ? n.toFixed(2)
-        : n === 0
-          ? '0'
-          : n.toPrecision(2);
+  if (size < 0.01) return n.toPrecision(2);
+  return n.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }

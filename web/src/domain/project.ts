@@ -86,32 +86,28 @@ export interface Quota {
   unit: '' | 'bit/s';
 }
 
+/** What projects have a quota of, by the names of the API. */
+const limited: [what: string, of: keyof S['Project']['status']['used'] & keyof S['Project']['status']['left']][] = [
+  ['Multicast groups', 'groups'],
+  ['Receivers', 'receivers'],
+  ['Tenants', 'tenants'],
+  ['PFC policies', 'policies'],
+  ['Jobs', 'jobs'],
+  ['Ranks of jobs', 'ranks'],
+  ['Leases', 'leases'],
+  ['Links of leases', 'leaseLinks'],
+  ['Bandwidth of leases', 'leaseBandwidth'],
+  ['Bandwidth', 'bandwidth'],
+];
+
 /** Returns what a project may make, has made, and may still make. */
-export function quotas(p: S['Project']): Quota[] {
-  const { used, left } = p.status,
-    q = p.spec.quotas ?? {};
-  return [
-    { what: 'Multicast groups', used: used.groups, limit: q.groups, left: left.groups, unit: '' },
-    { what: 'Receivers', used: used.receivers, limit: q.receivers, left: left.receivers, unit: '' },
-    { what: 'Tenants', used: used.tenants, limit: q.tenants, left: left.tenants, unit: '' },
-    { what: 'PFC policies', used: used.policies, limit: q.policies, left: left.policies, unit: '' },
-    { what: 'jobs', used: used.jobs, limit: q.jobs, left: left.jobs, unit: '' },
-    { what: 'ranks of jobs', used: used.ranks, limit: q.ranks, left: left.ranks, unit: '' },
-    { what: 'Leases', used: used.leases, limit: q.leases, left: left.leases, unit: '' },
-    { what: 'Links of leases', used: used.leaseLinks, limit: q.leaseLinks, left: left.leaseLinks, unit: '' },
-    {
-      what: 'Bandwidth of leases',
-      used: Number(used.leaseBandwidth),
-      limit: number(q.leaseBandwidth),
-      left: number(left.leaseBandwidth),
-      unit: 'bit/s',
-    },
-    {
-      what: 'Bandwidth',
-      used: Number(used.bandwidth),
-      limit: number(p.spec.bandwidth),
-      left: number(left.bandwidth),
-      unit: 'bit/s',
-    },
-  ];
+export function quotas({ spec, status: { used, left } }: S['Project']): Quota[] {
+  const limits = { ...spec.quotas, bandwidth: spec.bandwidth };
+  return limited.map(([what, of]) => ({
+    what,
+    used: Number(used[of]),
+    limit: number(limits[of]),
+    left: number(left[of]),
+    unit: /bandwidth$/i.test(of) ? 'bit/s' : '',
+  }));
 }

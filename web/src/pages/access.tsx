@@ -5,13 +5,14 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useSession } from '../api/session';
 import { Badge } from '../components/badge';
+import { ago } from '../components/columns';
 import { Copy } from '../components/copy';
 import { Dialog } from '../components/dialog';
 import { Facts, Heading } from '../components/facts';
 import { Ask, Confirm, Open } from '../components/form';
 import { Rows, type Column } from '../components/table';
 import * as field from '../domain/fields';
-import { formatAge, formatTime } from '../domain/format';
+import { formatTime } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { useNow } from '../store/now';
 
@@ -43,13 +44,12 @@ export function Access() {
     now = useNow();
   const [making, setMaking] = useState<'user' | 'token'>();
   const [password, setPassword] = useState<string>();
-  const used = (time: string | undefined) => (time ? `${formatAge(time, now)} ago` : 'never');
   const role = (of: { role: string; tenant?: string }) => (of.tenant ? `${of.role} of ${of.tenant}` : of.role);
   const userColumns: Column<User>[] = [
     { name: 'User', key: (u) => u.name, width: 1.2 },
     { name: 'Role', key: role },
-    { name: 'Signed in', key: (u) => u.lastUsed ?? '', cell: (u) => used(u.lastUsed) },
-    { name: 'Password set', key: (u) => u.changed, cell: (u) => used(u.changed) },
+    ago('Signed in', (u) => u.lastUsed, now, undefined, 'never'),
+    ago('Password set', (u) => u.changed, now),
     {
       name: 'Actions',
       width: 2,
@@ -70,7 +70,7 @@ export function Access() {
     { name: 'Id', key: (t) => t.id, cell: (t) => <code>{t.id}</code> },
     { name: 'Role', key: role },
     { name: 'Made by', key: (t) => t.createdBy, width: 0.8 },
-    { name: 'Used', key: (t) => t.lastUsed ?? '', cell: (t) => used(t.lastUsed), width: 0.8 },
+    ago('Used', (t) => t.lastUsed, now, 0.8, 'never'),
     {
       name: 'Ends',
       key: (t) => t.expires ?? '',
@@ -106,8 +106,8 @@ export function Access() {
     },
     { name: 'Role', key: role },
     { name: 'Begun by', key: (s) => begunBy[s.way], width: 0.8 },
-    { name: 'Began', key: (s) => s.created, cell: (s) => used(s.created), width: 0.8 },
-    { name: 'Used', key: (s) => s.lastUsed, cell: (s) => used(s.lastUsed), width: 0.8 },
+    ago('Began', (s) => s.created, now, 0.8),
+    ago('Used', (s) => s.lastUsed, now, 0.8),
     { name: 'Ends', key: (s) => s.expires, cell: (s) => formatTime(s.expires, now), width: 1.2 },
     {
       name: 'Actions',

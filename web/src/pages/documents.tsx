@@ -3,7 +3,7 @@ import { useState } from 'react';
 import * as ask from '../api/queries';
 import { may, useSession } from '../api/session';
 import { Summary, Messages } from '../components/badge';
-import { conditions, counted, shown } from '../components/columns';
+import { ago, conditions, counted } from '../components/columns';
 import { Delete } from '../components/delete';
 import { Documented, NewlyDocumented } from '../components/documented';
 import { Heading } from '../components/facts';
@@ -11,7 +11,7 @@ import { useMayTo } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Searched, type Column } from '../components/table';
-import { capital, countOf, formatAge } from '../domain/format';
+import { capital, countOf } from '../domain/format';
 import { kindOf, listed, type Collection } from '../domain/kinds';
 import { pages } from '../domain/pages';
 import { pageOf } from '../domain/place';
@@ -72,12 +72,7 @@ function List({ collection }: { collection: Collection }) {
     { name: 'Name', key: (r) => r.name, cell: (r) => <To {...placeOf(collection, r.name)}>{r.name}</To>, width: 2 },
     conditions(1.5),
     counted('Version', (r) => r.version, 0.6),
-    shown(
-      'Created',
-      (r) => r.created,
-      (t) => `${formatAge(t, now)} ago`,
-      { width: 0.8 },
-    ),
+    ago('Created', (r) => r.created, now, 0.8),
   ];
   return (
     <>

@@ -6,7 +6,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
 import { coded, conditions, counted, linked, named, shown } from '../components/columns';
-import { Facts } from '../components/facts';
+import { Facts, made } from '../components/facts';
 import { Confirm, type Described } from '../components/form';
 import { To } from '../components/link';
 import { Chart } from '../components/chart';
@@ -227,8 +227,7 @@ function One({ of: g }: { of: Group }) {
           ['Cost', g.status.tree?.cost],
           ['Evicts after', formatDuration(g.spec.evictAfter)],
           ['Evicted', g.status.evictedReceivers?.join(', ')],
-          ['Version', g.version],
-          ['Created', g.created],
+          ...made(g),
         ]}
       />
     </>

@@ -5,8 +5,8 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, shapes } from '../components/badge';
-import { counted, named, shown } from '../components/columns';
-import { Facts, Grid } from '../components/facts';
+import { counted, ending, named, shown } from '../components/columns';
+import { Facts, Grid, made } from '../components/facts';
 import { Events } from '../components/events';
 import { Confirm, type Described } from '../components/form';
 import { History as Measured } from '../components/history';
@@ -70,12 +70,7 @@ function useColumns(): Column<Job>[] {
     counted('Racks', (j) => j.status.follows.racks, 0.5),
     shown('Paths left', (j) => j.status.left, formatShare, { number: true, width: 0.7 }),
     counted('Priority', (j) => j.spec.priority ?? 0, 0.6),
-    shown(
-      'Lease ends',
-      (j) => j.status.ends,
-      (t) => `in ${formatAge(new Date(now).toISOString(), Date.parse(t))}`,
-      { width: 0.7 },
-    ),
+    ending('Lease ends', (j) => j.status.ends, now, 0.7),
   ];
 }
 
@@ -178,8 +173,7 @@ function One({ of: j }: { of: Job }) {
           ['Exclusive', j.spec.exclusive && 'yes'],
           ['Lease', j.spec.lease && formatDuration(j.spec.lease)],
           ['Priority', j.spec.priority],
-          ['Version', j.version],
-          ['Created', j.created],
+          ...made(j),
         ]}
       />
     </>

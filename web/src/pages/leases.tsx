@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, type Tone } from '../components/badge';
-import { counted, linked, named, rated, shown } from '../components/columns';
+import { counted, ending, linked, named, rated } from '../components/columns';
 import { Facts } from '../components/facts';
 import { Confirm, type Described } from '../components/form';
 import { To } from '../components/link';
@@ -12,7 +12,7 @@ import { pagesOf } from '../components/resource';
 import type { Column } from '../components/table';
 import { Paths } from '../components/tried';
 import * as field from '../domain/fields';
-import { capital, formatAge, formatBitRate, formatDuration } from '../domain/format';
+import { capital, formatBitRate, formatDuration, formatUntil } from '../domain/format';
 import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
 
@@ -80,13 +80,8 @@ function Phase({ of: l }: { of: Lease }) {
   );
 }
 
-function useEnds(): (time: string) => string {
-  const now = useNow();
-  return (time) => `in ${formatAge(new Date(now).toISOString(), Date.parse(time))}`;
-}
-
 function useColumns(): Column<Lease>[] {
-  const ends = useEnds();
+  const now = useNow();
   return [
     named('Lease', 'leases'),
     { name: 'State', key: (l) => l.status.phase ?? '', cell: (l) => <Phase of={l} />, width: 0.7 },
@@ -95,7 +90,7 @@ function useColumns(): Column<Lease>[] {
     rated('Bandwidth', (l) => Number(l.spec.bandwidth ?? 0), 0.8, '–'),
     { name: 'Links', key: (l) => l.spec.sharing ?? '', width: 0.7 },
     linked('For job', 'jobs', (l) => l.spec.job, 0.8),
-    shown('Ends', (l) => l.status.ends, ends, { width: 0.7 }),
+    ending('Ends', (l) => l.status.ends, now, 0.7),
   ];
 }
 
@@ -147,7 +142,7 @@ function useLeaseForm(lease?: Lease): Described {
 }
 
 function One({ of: l }: { of: Lease }) {
-  const ends = useEnds();
+  const now = useNow();
   return (
     <>
       {l.status.reason && <p>{capital(l.status.reason)}.</p>}
@@ -173,7 +168,7 @@ function One({ of: l }: { of: Lease }) {
           ['For job', l.spec.job && <To path={['jobs', l.spec.job]}>{l.spec.job}</To>],
           ['For how long', l.spec.duration && formatDuration(l.spec.duration)],
           ['Heartbeat', l.spec.heartbeat && formatDuration(l.spec.heartbeat)],
-          ['Ends', l.status.ends && ends(l.status.ends)],
+          ['Ends', l.status.ends && formatUntil(l.status.ends, now)],
           ['Granted', l.status.granted],
           ['Version', l.version],
         ]}

@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
 import { counted, named, timed } from '../components/columns';
-import { Facts, Time } from '../components/facts';
+import { Facts, made, Time } from '../components/facts';
 import type { Described } from '../components/form';
 import { To } from '../components/link';
 import { pagesOf } from '../components/resource';
@@ -170,12 +170,7 @@ function One({ of: m }: { of: Maintenance }) {
       <Losses of={m.status.jobs} />
       <Facts
         label={`Maintenance ${m.name}`}
-        of={[
-          ['Lead', m.spec.lead && formatDuration(m.spec.lead)],
-          ['Priority', m.spec.priority],
-          ['Version', m.version],
-          ['Created', m.created],
-        ]}
+        of={[['Lead', m.spec.lead && formatDuration(m.spec.lead)], ['Priority', m.spec.priority], ...made(m)]}
       />
     </>
   );

@@ -3,14 +3,14 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
-import { coded, conditions, counted, named, shown } from '../components/columns';
+import { ago, coded, conditions, counted, named } from '../components/columns';
 import { Facts } from '../components/facts';
 import type { Described } from '../components/form';
 import { pagesOf } from '../components/resource';
 import { Failure } from '../components/states';
 import type { Column } from '../components/table';
 import * as field from '../domain/fields';
-import { formatAge, formatCount, formatDuration } from '../domain/format';
+import { formatAge, formatCount, formatDuration, formatUntil } from '../domain/format';
 import { useNow } from '../store/now';
 
 type Notification = Schemas['Notification'];
@@ -38,12 +38,7 @@ function useColumns(): Column<Notification>[] {
     { name: 'Causes', key: severities },
     counted('Waiting', (n) => n.status.pending, 0.6),
     counted('Lost', (n) => n.status.lost, 0.5),
-    shown(
-      'Delivered',
-      (n) => n.status.delivered,
-      (t) => `${formatAge(t, now)} ago`,
-      { none: 'never', width: 0.8 },
-    ),
+    ago('Delivered', (n) => n.status.delivered, now, 0.8, 'never'),
   ];
 }
 
@@ -138,10 +133,7 @@ function One({ of: n }: { of: Notification }) {
           ['Failed since the last delivery', formatCount(n.status.failures)],
           ['Delivered', ago(n.status.delivered) ?? 'never'],
           ['Last error', n.status.lastError && `${n.status.lastError}, ${ago(n.status.lastErrorAt) ?? ''}`],
-          [
-            'Next attempt',
-            n.status.nextAttempt && `in ${formatAge(new Date(now).toISOString(), Date.parse(n.status.nextAttempt))}`,
-          ],
+          ['Next attempt', n.status.nextAttempt && formatUntil(n.status.nextAttempt, now)],
           ['Version', n.version],
         ]}
       />

@@ -4,7 +4,7 @@ import * as ask from '../api/queries';
 import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/session';
 import { Badge } from '../components/badge';
 import { coded, counted, named } from '../components/columns';
-import { Facts } from '../components/facts';
+import { Facts, made } from '../components/facts';
 import type { Described } from '../components/form';
 import { Resources } from '../components/link';
 import { pagesOf } from '../components/resource';
@@ -81,8 +81,7 @@ function One({ of: p }: { of: Project }) {
           ['Priority of leases', p.spec.leasePriority && `at most ${p.spec.leasePriority}`],
           ['Longest lease', p.spec.quotas?.leaseDuration && formatDuration(p.spec.quotas.leaseDuration)],
           ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`],
-          ['Version', p.version],
-          ['Created', p.created],
+          ...made(p),
         ]}
       />
     </>

@@ -1,27 +1,25 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState, type ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge, Conditions, Messages, type Tone } from '../components/badge';
+import { Badge, type Tone } from '../components/badge';
 import { Choose } from '../components/choose';
-import { conditions, counted, lasting, named, shown } from '../components/columns';
+import { ago, conditions, counted, lasting, named } from '../components/columns';
 import { Contains } from '../components/contains';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Chosen, Facts, Grid, Heading } from '../components/facts';
-import { Confirm, Form, Open } from '../components/form';
+import { Chosen, Facts, Grid } from '../components/facts';
+import { Confirm, type Described } from '../components/form';
 import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
 import { LinkNames, Names, To } from '../components/link';
+import { pagesOf, Part } from '../components/resource';
 import { Answer, Empty, NoFabric } from '../components/states';
 import { Rows, Table, type Column } from '../components/table';
 import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
 import * as field from '../domain/fields';
-import { countOf, formatAge, formatShare } from '../domain/format';
+import { countOf, formatShare } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { formatExact } from '../domain/json';
-import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { setParams, useParam } from '../store/place';
 
@@ -34,17 +32,35 @@ const stateTexts: Record<Schemas['EvView']['state'], string> = {
   DENIED: 'denied',
 };
 
-export function Evs({ path }: { path: string[] }) {
-  const fabric = useQuery(ask.fabric);
-  if (path[0] !== undefined) return <One name={path[0]} />;
-  if (fabric.data === null)
-    return (
-      <>
-        <h1>Entropy values</h1>
-        <NoFabric />
-      </>
-    );
-  return <All />;
+export const Evs = pagesOf<Profile>({
+  collection: 'ev-profiles',
+  one: ask.profile,
+  List,
+  Page: One,
+  useForm: useOverrideForm,
+  change: 'Override…',
+  remove: ({ name, version }) =>
+    version > 0 && (
+      <Confirm
+        scope="configure"
+        label="Remove the override"
+        title={`Remove the override of ${name}?`}
+        act={() => act.remove('ev-profiles', name, false)}
+      >
+        <p>The profile is then as the configuration says.</p>
+      </Confirm>
+    ),
+});
+
+function List() {
+  return useQuery(ask.fabric).data === null ? (
+    <>
+      <h1>Entropy values</h1>
+      <NoFabric />
+    </>
+  ) : (
+    <All />
+  );
 }
 
 function All() {
@@ -250,104 +266,77 @@ const modes = [
   { value: 'AUTO', label: 'AUTO: the device (mode ecmp)' },
 ];
 
-function One({ name }: { name: string }) {
-  const profile = useQuery(ask.profile(name)),
-    cc = useQuery(ask.ccProfiles);
-  const [ev] = useParam('ev');
-  const [editing, setEditing] = useEditing('form', 'ev-profiles', name);
+function useOverrideForm(of?: Profile): Described {
+  const cc = useQuery(ask.ccProfiles);
   const fields = [
     field.choice('mode', 'Mode', modes, { empty: "the controller's choice" }),
     field.number('maxEvs', 'EVs at most', { hint: "Empty: the configuration's." }),
     field.number('minActive', 'Least active', { hint: 'EVs that a host leaves active when it finds some bad.' }),
     field.choice('ccProfile', 'CC profile', field.names(cc.data), { empty: "the configuration's" }),
   ];
+  return { title: `Override EV profile ${of?.name}`, fields };
+}
+
+function One({ of: p }: { of: Profile }) {
+  const [ev] = useParam('ev');
+  const s = p.status;
+  const leaves = (of: Profile['status']['source']) => of.map((l) => `port ${l.port}: ${l.name ?? l.leaf}`).join(', ');
   return (
-    <Answer of={profile} what={`EV profile ${name}`}>
-      {(p) => (
-        <>
-          <Heading title={`EV profile ${name}`} state={<Conditions of={p.status.conditions} />}>
-            <Open scope="configure" label="Override…" open={() => setEditing(true)} />
-            {p.version > 0 && (
-              <Confirm
-                scope="configure"
-                label="Remove the override"
-                title={`Remove the override of ${name}?`}
-                act={() => act.remove('ev-profiles', name, false)}
-              >
-                <p>The profile is then as the configuration says.</p>
-              </Confirm>
-            )}
-          </Heading>
-          <Messages of={p.status.conditions} />
-          {p.status.note && <p>{p.status.note}</p>}
-          {p.status.behind?.length ? (
-            <p>
-              <Badge tone="warning">behind</Badge> <Names of={p.status.behind} page="hosts" />
-            </p>
-          ) : null}
-          {p.status.lostLinks?.length ? (
-            <p>
-              Lost links: <LinkNames of={p.status.lostLinks} />
-            </p>
-          ) : null}
-          {ev && <PathOf profile={p} ev={ev} />}
-          <section aria-label={`Traffic of ${name}`}>
-            <h2>Over time</h2>
-            <div className="charts">
-              <History kind="ev-profile" name={name} absent="No host has reported what it sent by this profile." />
-              <PlaneShares hosts={p.status.hosts} />
-            </div>
-          </section>
-          <div className="columns">
-            <section>
-              <h2>EVs</h2>
-              <EvTable name={name} label="EVs" chosen={ev} />
-            </section>
-            <section>
-              <h2>Profile</h2>
-              <Facts
-                label={`EV profile ${name}`}
-                of={[
-                  ['From', p.status.source.map((l) => `port ${l.port}: ${l.name ?? l.leaf}`).join(', ')],
-                  ['To', p.status.destination.map((l) => `port ${l.port}: ${l.name ?? l.leaf}`).join(', ')],
-                  ['Hosts', <Names of={p.status.hosts} page="hosts" />],
-                  [
-                    'Destinations',
-                    p.status.destinations.map((d) => (
-                      <div key={d}>
-                        <code>{d}</code>
-                      </div>
-                    )),
-                  ],
-                  [
-                    'EVs',
-                    `${p.status.count}: ${p.status.active} active, ${p.status.denied} denied, ${p.status.assumedBad} assumed bad, ${p.status.replaced} replacements`,
-                  ],
-                  ['Least active', p.status.minActive],
-                  [
-                    'Format',
-                    p.status.format && `${p.status.format.mode}, fields of ${p.status.format.widths.join(', ')} bits`,
-                  ],
-                  ['Mode', p.status.mode],
-                  ['CC profile', p.status.ccProfile],
-                  ['Override', p.version > 0 ? <code>{formatExact(p.spec)}</code> : 'none'],
-                ]}
-              />
-            </section>
-          </div>
-          <Documented collection="ev-profiles" name={name} of={p} />
-          {editing && (
-            <Form
-              title={`Override EV profile ${name}`}
-              collection="ev-profiles"
-              of={p}
-              fields={fields}
-              close={() => setEditing(false)}
-            />
-          )}
-        </>
-      )}
-    </Answer>
+    <>
+      {s.note && <p>{s.note}</p>}
+      {s.behind?.length ? (
+        <p>
+          <Badge tone="warning">behind</Badge> <Names of={s.behind} page="hosts" />
+        </p>
+      ) : null}
+      {s.lostLinks?.length ? (
+        <p>
+          Lost links: <LinkNames of={s.lostLinks} />
+        </p>
+      ) : null}
+      {ev && <PathOf profile={p} ev={ev} />}
+      <section aria-label={`Traffic of ${p.name}`}>
+        <h2>Over time</h2>
+        <div className="charts">
+          <History kind="ev-profile" name={p.name} absent="No host has reported what it sent by this profile." />
+          <PlaneShares hosts={s.hosts} />
+        </div>
+      </section>
+      <div className="columns">
+        <section>
+          <h2>EVs</h2>
+          <EvTable name={p.name} label="EVs" chosen={ev} />
+        </section>
+        <section>
+          <h2>Profile</h2>
+          <Facts
+            label={`EV profile ${p.name}`}
+            of={[
+              ['From', leaves(s.source)],
+              ['To', leaves(s.destination)],
+              ['Hosts', <Names of={s.hosts} page="hosts" />],
+              [
+                'Destinations',
+                s.destinations.map((d) => (
+                  <div key={d}>
+                    <code>{d}</code>
+                  </div>
+                )),
+              ],
+              [
+                'EVs',
+                `${s.count}: ${s.active} active, ${s.denied} denied, ${s.assumedBad} assumed bad, ${s.replaced} replacements`,
+              ],
+              ['Least active', s.minActive],
+              ['Format', s.format && `${s.format.mode}, fields of ${s.format.widths.join(', ')} bits`],
+              ['Mode', s.mode],
+              ['CC profile', s.ccProfile],
+              ['Override', p.version > 0 ? <code>{formatExact(p.spec)}</code> : 'none'],
+            ]}
+          />
+        </section>
+      </div>
+    </>
   );
 }
 
@@ -485,58 +474,28 @@ const ccFields = [
   ]),
 ];
 
+/** A new one begins as the first one is. */
+const useCcForm = (): Described => ({
+  first: (useQuery(ask.ccProfiles).data?.[0]?.spec ?? { nscc: {} }) as unknown as Spec,
+  fields: ccFields,
+});
+
 function CCProfiles() {
-  const all = useQuery(ask.ccProfiles);
   const now = useNow();
-  const [editing, setEditing] = useState<Schemas['CcProfile'] | 'new'>();
-  const example = all.data?.[0]?.spec;
   return (
-    <section>
-      <Heading part title="CC profiles">
-        {
-          /* a new one begins as the first one is */ all.isPending || (
-            <Open scope="configure" label="New CC profile…" open={() => setEditing('new')} />
-          )
-        }
-      </Heading>
-      <Rows<Schemas['CcProfile']>
-        of={all}
-        what="CC profiles"
-        id={(c) => c.name}
-        label="CC profiles"
-        empty="There is no CC profile: hosts choose their own parameters."
-        columns={[
-          { name: 'CC profile', key: (c) => c.name },
-          lasting('Target delay', (c) => c.spec.nscc.targetDelay),
-          lasting('Base round trip', (c) => c.spec.nscc.baseRtt, undefined, ''),
-          { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true },
-          shown(
-            'Changed',
-            (c) => c.created,
-            (t) => `made ${formatAge(t, now)} ago`,
-            { none: '' },
-          ),
-          {
-            name: 'Actions',
-            width: 2,
-            cell: (c) => (
-              <span className="buttons">
-                <Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />
-                <Delete collection="cc-profiles" name={c.name} />
-              </span>
-            ),
-          },
-        ]}
-      />
-      {editing !== undefined && (
-        <Form
-          collection="cc-profiles"
-          of={editing === 'new' ? undefined : editing}
-          first={(example ?? { nscc: {} }) as unknown as Spec}
-          fields={ccFields}
-          close={() => setEditing(undefined)}
-        />
-      )}
-    </section>
+    <Part<Schemas['CcProfile']>
+      collection="cc-profiles"
+      title="CC profiles"
+      all={ask.ccProfiles}
+      useForm={useCcForm}
+      empty="There is no CC profile: hosts choose their own parameters."
+      columns={[
+        { name: 'CC profile', key: (c) => c.name },
+        lasting('Target delay', (c) => c.spec.nscc.targetDelay),
+        lasting('Base round trip', (c) => c.spec.nscc.baseRtt, undefined, ''),
+        { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true },
+        ago('Made', (c) => c.created, now, undefined, ''),
+      ]}
+    />
   );
 }

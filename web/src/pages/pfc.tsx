@@ -1,5 +1,3 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
@@ -8,75 +6,27 @@ import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Choose } from '../components/choose';
 import { conditions, counted, lasting, linked, named, rated, toned } from '../components/columns';
-import { Delete } from '../components/delete';
-import { Facts, Heading } from '../components/facts';
-import { Open } from '../components/form';
+import { Facts } from '../components/facts';
 import { To } from '../components/link';
-import { pagesOf } from '../components/resource';
+import { pagesOf, Part } from '../components/resource';
 import { Empty } from '../components/states';
-import { Rows, Table, type Column } from '../components/table';
+import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
-import { kindOf } from '../domain/kinds';
 import { between, columns as columnsOf, growth, spells } from '../domain/samples';
 import { useNow } from '../store/now';
-import { Edit, usePolicyForm, type Edited, type Kind } from './policies';
 import { useSeen } from '../store/seen';
-import { useParam } from '../store/place';
+import { go, useParam } from '../store/place';
+import { pfcForm, srv6Form, tenantForm } from './policies';
 
 type SRv6 = Schemas['Srv6Policy'];
 type Tenant = Schemas['Tenant'];
 type PFC = Schemas['PfcPolicy'];
-export const Pfc = pagesOf<PFC>({
-  collection: 'pfc-policies',
-  one: ask.pfcPolicy,
-  List: Lossless,
-  Page: One,
-  useForm: (of) => usePolicyForm('pfc-policies', of),
-});
+
+export const Pfc = pagesOf<PFC>({ ...pfcForm, one: ask.pfcPolicy, List: Lossless, Page: One });
 
 /** The lossless tenants: PFC policies, tenants and SRv6 policies. */
 export function Lossless() {
   const readsAll = useMay('read');
-  const policies = useQuery({ ...ask.srv6Policies, enabled: readsAll }),
-    tenants = useQuery(ask.tenants),
-    pfc = useQuery(ask.pfcPolicies);
-  const [editing, setEditing] = useState<Edited>();
-  const edit = (kind: Kind, of?: Edited['of']) => (
-    <Open
-      scope={kindOf(kind)!.writes}
-      on={of?.name}
-      label={of ? 'Change…' : `New ${kindOf(kind)!.noun}…`}
-      name={of ? `Change ${of.name}` : undefined}
-      open={() => setEditing({ kind, of })}
-    />
-  );
-  const doing = (kind: Kind, of: NonNullable<Edited['of']>) => (
-    <span className="buttons">
-      {edit(kind, of)}
-      <Delete collection={kind} name={of.name} />
-    </span>
-  );
-  const list = <T extends NonNullable<Edited['of']>>(
-    kind: Kind,
-    title: string,
-    of: UseQueryResult<T[]>,
-    empty: string,
-    columns: Column<T>[],
-  ) => (
-    <>
-      <Heading part title={title}>
-        {edit(kind)}
-      </Heading>
-      <Rows
-        of={of}
-        what={title}
-        columns={[...columns, { name: 'Actions', cell: (r) => doing(kind, r), width: 2.4 }]}
-        id={(r) => r.name}
-        label={title}
-        empty={empty}
-      />
-    </>
-  );
   const pfcColumns: Column<PFC>[] = [
     named('PFC policy', 'pfc'),
     conditions(),
@@ -120,22 +70,30 @@ export function Lossless() {
   return (
     <>
       <h1>Lossless tenants</h1>
-      {list(
-        'pfc-policies',
-        'PFC policies',
-        pfc,
-        'There is no PFC policy. It makes an SRv6 policy lossless for a tenant.',
-        pfcColumns,
+      <Part<PFC>
+        {...pfcForm}
+        title="PFC policies"
+        all={ask.pfcPolicies}
+        columns={pfcColumns}
+        empty="There is no PFC policy. It makes an SRv6 policy lossless for a tenant."
+        done={(name) => go(['pfc', name])}
+      />
+      <Part<Tenant>
+        {...tenantForm}
+        title="Tenants"
+        all={ask.tenants}
+        columns={tenantColumns}
+        empty="There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network."
+      />
+      {readsAll && (
+        <Part<SRv6>
+          {...srv6Form}
+          title="SRv6 policies"
+          all={ask.srv6Policies}
+          columns={srv6Columns}
+          empty="There is no SRv6 policy."
+        />
       )}
-      {list(
-        'tenants',
-        'Tenants',
-        tenants,
-        'There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network.',
-        tenantColumns,
-      )}
-      {readsAll && list('srv6-policies', 'SRv6 policies', policies, 'There is no SRv6 policy.', srv6Columns)}
-      {editing && <Edit of={editing} close={() => setEditing(undefined)} />}
     </>
   );
 }

@@ -1,28 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { Form, type Described } from '../components/form';
+import type { Described } from '../components/form';
 import * as field from '../domain/fields';
 import { formatBitRate } from '../domain/format';
 import { covers } from '../domain/project';
 import { useAssigned } from '../store/assigned';
-import { go } from '../store/place';
 
-export type Kind = 'srv6-policies' | 'tenants' | 'pfc-policies';
+type Kind = 'srv6-policies' | 'tenants' | 'pfc-policies';
+type Of = { name: string } | undefined;
 
-export interface Edited {
-  kind: Kind;
-  /** Absent: a new one. */
-  of?: { name: string; version: number; spec: unknown };
-}
+// The form of each kind, as its pages need it.
+const formed = (collection: Kind) => ({ collection, useForm: (of: Of) => usePolicyForm(collection, of) });
+export const srv6Form = formed('srv6-policies'),
+  tenantForm = formed('tenants'),
+  pfcForm = formed('pfc-policies');
 
-/** A dialog that changes a policy or tenant, or makes one. */
-export function Edit({ of: { kind, of }, close }: { of: Edited; close: () => void }) {
-  const done = (name: string) => kind === 'pfc-policies' && go(['pfc', name]);
-  return <Form collection={kind} {...{ of, close, done }} {...usePolicyForm(kind, of)} />;
-}
-
-export function usePolicyForm(kind: Kind, of: Edited['of']): Described {
+function usePolicyForm(kind: Kind, of: Of): Described {
   const reads = useMay('read');
   const switches = useQuery({ ...ask.switches, enabled: reads }),
     tenants = useQuery(ask.tenants),

@@ -1,19 +1,18 @@
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { coded, linked } from '../components/columns';
-import { Facts } from '../components/facts';
+import { Facts, made } from '../components/facts';
 import { Names, Resources, To } from '../components/link';
 import { pagesOf } from '../components/resource';
 import { Table } from '../components/table';
 import { Lossless } from './pfc';
-import { usePolicyForm } from './policies';
+import { srv6Form } from './policies';
 
 export const Srv6Policies = pagesOf<Schemas['Srv6Policy']>({
-  collection: 'srv6-policies',
+  ...srv6Form,
   one: ask.srv6Policy,
   List: Lossless,
   Page: One,
-  useForm: (of) => usePolicyForm('srv6-policies', of),
 });
 
 function One({ of: p }: { of: Schemas['Srv6Policy'] }) {
@@ -57,8 +56,7 @@ function One({ of: p }: { of: Schemas['Srv6Policy'] }) {
           ['Encapsulation', p.spec.mode === 'best-effort' ? 'the last SID alone' : 'an SRH with all segments'],
           ['PFC at', p.status.pfcNodes?.length && <Names of={p.status.pfcNodes} page="switches" />],
           ['Used by', p.status.usedBy?.length && <Resources of={p.status.usedBy} />],
-          ['Version', p.version],
-          ['Created', p.created],
+          ...made(p),
         ]}
       />
     </>

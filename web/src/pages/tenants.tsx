@@ -1,21 +1,15 @@
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { coded, counted, linked } from '../components/columns';
-import { Facts } from '../components/facts';
+import { Facts, made } from '../components/facts';
 import { Names, Resources } from '../components/link';
 import { pagesOf } from '../components/resource';
 import { Table } from '../components/table';
 import { formatBitRate } from '../domain/format';
 import { Lossless } from './pfc';
-import { usePolicyForm } from './policies';
+import { tenantForm } from './policies';
 
-export const Tenants = pagesOf<Schemas['Tenant']>({
-  collection: 'tenants',
-  one: ask.tenant,
-  List: Lossless,
-  Page: One,
-  useForm: (of) => usePolicyForm('tenants', of),
-});
+export const Tenants = pagesOf<Schemas['Tenant']>({ ...tenantForm, one: ask.tenant, List: Lossless, Page: One });
 
 function One({ of: t }: { of: Schemas['Tenant'] }) {
   return (
@@ -42,8 +36,7 @@ function One({ of: t }: { of: Schemas['Tenant'] }) {
           ['SRv6 policies', t.spec.policies?.length && <Names of={t.spec.policies} page="srv6-policies" />],
           ['Used by', t.status.usedBy?.length && <Resources of={t.status.usedBy} />],
           ['VRF', t.status.vrf],
-          ['Version', t.version],
-          ['Created', t.created],
+          ...made(t),
         ]}
       />
     </>

@@ -1,4 +1,6 @@
+import { isMap, isPair, isScalar, parseDocument, visit } from 'yaml';
 import { kindOf } from './kinds';
+
 /** What of a JSON Schema completion needs. */
 export interface Schema {
   $ref?: string;
@@ -65,61 +67,21 @@ interface Completion {
   about?: string;
 }
 
-interface Line {
-  /** Columns of the dashes of items of lists that begin in the line. */
-  dashes: number[];
-  /** Column and name of its field. */
-  column: number;
-  key?: string;
-  /** The text behind the colon; undefined without a colon. */
-  value?: string;
-}
+/** Stands in the place of the line at the caret, as a field that no schema has. */
+const mark = '__caret__';
 
-function read(text: string): Line {
-  const dashes: number[] = [];
-  let at = /^ */.exec(text)![0].length;
-  for (let m; (m = /^-( +|$)/.exec(text.slice(at))); at += m[0].length) dashes.push(at);
-  const field = /^([A-Za-z_][\w-]*)\s*:(?:\s+(.*)|$)/.exec(text.slice(at));
-  return { dashes, column: at, key: field?.[1], value: field ? (field[2] ?? '') : undefined };
-}
-
-/** Returns the names of the fields that a field at a column of a line is in, the outermost first. */
-function pathTo(lines: readonly string[], row: number, column: number, dashes: readonly number[]): string[] {
-  const path: string[] = [];
-  let limit = dashes[0] ?? column,
-    item = dashes.length > 0;
-  for (let i = row - 1; i >= 0 && (limit > 0 || item); i--) {
-    const text = lines[i]!;
-    if (/^\s*(#|$)/.test(text)) continue;
-    const line = read(text);
-    if (
-      line.key !== undefined &&
-      (line.column < limit || (item && line.column === limit && line.dashes.length === 0))
-    ) {
-      path.unshift(line.key);
-      limit = line.dashes[0] ?? line.column;
-      item = line.dashes.length > 0;
-    } else if (!item && line.dashes.length > 0 && line.column === limit) {
-      limit = line.dashes[0]!;
-      item = true;
-    }
-  }
-  return path;
-}
-
-/** Returns the names of the fields that stand beside one at a column of a line, in the same object. */
-function siblings(lines: readonly string[], row: number, column: number, dashes: readonly number[]): Set<string> {
-  const found = new Set<string>();
-  const look = (step: 1 | -1) => {
-    for (let i = row + step; i >= 0 && i < lines.length; i += step) {
-      if (/^\s*(#|$)/.test(lines[i]!)) continue;
-      const line = read(lines[i]!);
-      if (line.column === column && (step < 0 || line.dashes.length === 0) && line.key) found.add(line.key);
-      if (Math.min(line.column, line.dashes[0] ?? Infinity) < column) return;
-    }
-  };
-  if (dashes.length === 0) look(-1);
-  look(1);
+/** Returns the names of the fields that the mark of a text is in, the outermost first, and of those beside the mark. */
+function around(text: string): { path: string[]; beside: string[] } | undefined {
+  const names = (of: readonly unknown[]) => of.filter(isPair).map((p) => String(p.key));
+  let found: ReturnType<typeof around>;
+  visit(parseDocument(text), {
+    Pair(_, { key }, above) {
+      if (!isScalar(key) || key.value !== mark) return undefined;
+      const own = above.at(-1);
+      found = { path: names(above), beside: isMap(own) ? names(own.items) : [] };
+      return visit.BREAK;
+    },
+  });
   return found;
 }
 
@@ -134,36 +96,34 @@ function schemaAt(api: OpenApi, root: Schema, path: readonly string[]): Schema |
 
 /** Returns what may stand at the caret of a document in block style. */
 export function complete(api: OpenApi, root: Schema, text: string, caret: number): Completion {
-  const before = text.slice(0, caret);
-  const start = before.lastIndexOf('\n') + 1;
-  const lines = text.split('\n');
-  const row = before.split('\n').length - 1;
-  const here = text.slice(start, caret);
-  const line = read(here);
+  const start = text.slice(0, caret).lastIndexOf('\n') + 1,
+    here = text.slice(start, caret),
+    rest = text.slice(caret).split('\n');
+  const [, lead, field] = /^((?: |- +)*)(.*)$/.exec(here)!;
+  const [, key, value = ''] = /^([A-Za-z_][\w-]*)\s*:(?:\s+(.*)|$)/.exec(field!) ?? [];
+  const at = around([`${text.slice(0, start)}${lead}${mark}:`, ...rest.slice(1)].join('\n'));
   const none = { from: caret, to: caret, suggestions: [] };
-  if (/^\s*#/.test(here)) return none;
-  const path = pathTo(lines, row, line.column, line.dashes);
-  if (line.key !== undefined) {
-    const field = schemaAt(api, root, [...path, line.key]);
-    const word = /[^\s]*$/.exec(line.value ?? '')![0];
-    const values = field?.enum?.map(String) ?? (field?.type === 'boolean' ? ['true', 'false'] : []);
+  if (!at || field!.startsWith('#')) return none;
+  if (key !== undefined) {
+    const of = schemaAt(api, root, [...at.path, key]);
+    const word = /[^\s]*$/.exec(value)![0];
+    const values = of?.enum?.map(String) ?? (of?.type === 'boolean' ? ['true', 'false'] : []);
     return {
       from: caret - word.length,
       to: caret,
       suggestions: starting(word, values).map((v) => ({ text: v, insert: /:$/.test(here) ? ` ${v}` : v })),
-      about: field?.description,
+      about: of?.description,
     };
   }
-  const word = here.slice(line.column);
+  const word = field!;
   if (/\W/.test(word)) return none;
-  const object = schemaAt(api, root, path);
+  const object = schemaAt(api, root, at.path);
   const properties = object?.properties ?? {};
-  const there = siblings(lines, row, line.column, line.dashes);
   // The rest of the line is a value already when the word is within a field.
-  const rest = /^[\w-]*\s*(:?)/.exec(text.slice(caret))!;
+  const within = /^[\w-]*\s*:/.test(rest[0]!);
   const names = starting(
     word,
-    Object.keys(properties).filter((n) => !there.has(n) && !properties[n]!.readOnly),
+    Object.keys(properties).filter((n) => !at.beside.includes(n) && !properties[n]!.readOnly),
   );
   const needed = new Set(object?.required);
   names.sort((a, b) => Number(needed.has(b)) - Number(needed.has(a)));
@@ -174,7 +134,7 @@ export function complete(api: OpenApi, root: Schema, text: string, caret: number
       const p = resolve(api, properties[n]);
       return {
         text: n,
-        insert: n + (rest[1] ? '' : p?.properties || p?.items ? ':' : ': '),
+        insert: n + (within ? '' : p?.properties || p?.items ? ':' : ': '),
         about: properties[n]!.description ?? p?.description,
         required: needed.has(n),
       };

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
 import { channels } from '../domain/colour';
 import { states, type LinkState } from '../domain/fabric';
+import type { Spot } from '../domain/layout';
 import { useDark, useStill } from '../store/theme';
 
 /** Tokens of colours that are drawn with. */
@@ -252,6 +253,50 @@ export function Canvas(props: {
       </p>
     </div>
   );
+}
+
+/** Writes a text around a point; align, size in pixels and the greatest width are those of a canvas. */
+export function write(
+  c: CanvasRenderingContext2D,
+  { text: normal, family }: Inks,
+  text: string,
+  x: number,
+  y: number,
+  how: { align?: CanvasTextAlign; weight?: string; size?: number; most?: number } = {},
+) {
+  c.font = `${how.weight ?? 'normal'} ${(how.size ?? normal).toFixed(2)}px ${family}`;
+  c.textAlign = how.align ?? 'center';
+  c.textBaseline = 'middle';
+  c.fillText(text, x, y, how.most);
+}
+
+/** Rings that go out from what has just failed, each by its name. */
+export class Rings {
+  private readonly ages = new Map<string, number>();
+  add(name: string) {
+    this.ages.set(name, 0);
+  }
+  get size() {
+    return this.ages.size;
+  }
+  /** Draws the rings so many seconds later; where is the place of a name, if it has one still. */
+  draw(c: CanvasRenderingContext2D, inks: Inks, seconds: number, where: (name: string) => Spot | undefined) {
+    c.strokeStyle = inks.fault;
+    c.lineWidth = 2;
+    for (const [name, age] of this.ages) {
+      const at = where(name);
+      if (age > 1.6 || !at) {
+        this.ages.delete(name);
+        continue;
+      }
+      this.ages.set(name, age + seconds);
+      c.globalAlpha = 1 - age / 1.6;
+      c.beginPath();
+      c.arc(at.x, at.y, 8 + 50 * age, 0, 2 * Math.PI);
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+  }
 }
 
 /** An image of cells with one pixel for each, row by row, of the colour that ink gives it; undefined: none. */

@@ -4,7 +4,7 @@ import { formatShare } from '../domain/format';
 import { counted } from '../domain/blocks';
 import { mix } from '../domain/colour';
 import { prefix } from '../domain/labels';
-import { Canvas, imageOf, stateMark, whole, type At, type Inks } from './canvas';
+import { Canvas, imageOf, stateMark, whole, write, type At, type Inks } from './canvas';
 
 /**
  * A matrix as one picture, whatever its size. The arrow keys move from cell to cell,
@@ -124,17 +124,12 @@ export function Matrix({
           const said = mark(i, shown);
           if (shown >= 11 && said) {
             c.fillStyle = heat && of.cells[i] === 'up' && heat[i]! < 500 ? inks.ink : inks.paper;
-            c.font = `${(s * (said.length > 1 ? 0.42 : 0.62)).toFixed(2)}px ${inks.family}`;
-            c.textAlign = 'center';
-            c.textBaseline = 'middle';
-            c.fillText(said, x + (s - g) / 2, y + (s - g) / 2, s - g);
+            const size = s * (said.length > 1 ? 0.42 : 0.62);
+            write(c, inks, said, x + (s - g) / 2, y + (s - g) / 2, { size, most: s - g });
           }
           if (shown >= 60) {
             c.fillStyle = inks.ink;
-            c.font = `${(s * 0.17).toFixed(2)}px ${inks.family}`;
-            c.textAlign = 'center';
-            c.textBaseline = 'middle';
-            c.fillText(ports(i).join(' – '), x + (s - g) / 2, y + 0.85 * s, s - g);
+            write(c, inks, ports(i).join(' – '), x + (s - g) / 2, y + 0.85 * s, { size: s * 0.17, most: s - g });
           }
         }
       }
@@ -170,12 +165,8 @@ export function Matrix({
     }
     c.fillStyle = inks.ink;
     c.font = `${inks.text}px ${inks.family}`;
-    c.textBaseline = 'middle';
-    if (labelled && s >= 11) {
-      c.textAlign = 'right';
-      of.rows.forEach((r, i) => c.fillText(r.name, left - 6, top + (i + 0.5) * s, left - 8));
-    }
-    c.textAlign = 'center';
+    const beside = (text: string, y: number) => write(c, inks, text, left - 6, y, { align: 'right', most: left - 8 });
+    if (labelled && s >= 11) of.rows.forEach((r, i) => beside(r.name, top + (i + 0.5) * s));
     // Names that do not fit have what they share once, at the left, so that each column is named if it can be.
     const names = of.columns.map((r) => r.name),
       widest = Math.max(...names.map((n) => c.measureText(n).width)) + 6;
@@ -185,23 +176,18 @@ export function Matrix({
     const every = Math.max(1, Math.ceil(room / s));
     shorts.forEach((n, i) => {
       const x = left + Math.max(shared || labelled ? 0 : room / 2 - left, (i + 0.5) * s);
-      if (i % every === 0) c.fillText(n, x, top / 2);
+      if (i % every === 0) write(c, inks, n, x, top / 2);
     });
-    if (shared) {
-      c.textAlign = 'right';
-      c.fillStyle = inks.quiet;
-      c.fillText(`${shared}…`, left - 6, top / 2, left - 8);
-    }
+    c.fillStyle = inks.quiet;
+    if (shared) beside(`${shared}…`, top / 2);
     c.restore();
   };
   const counts = useMemo(() => summary(of), [of]);
   const move = (step: number) =>
-    setAt((i) =>
-      Math.max(
-        0,
-        Math.min(of.cells.length - 1, (i ?? chosen ?? 0) + (i === undefined && chosen === undefined ? 0 : step)),
-      ),
-    );
+    setAt((at) => {
+      const from = at ?? chosen;
+      return from === undefined ? 0 : Math.max(0, Math.min(of.cells.length - 1, from + step));
+    });
   return (
     <Canvas
       label={label}

@@ -4,7 +4,7 @@ import type { Spot } from '../domain/layout';
 import { Places } from '../domain/labels';
 import { step } from '../domain/load';
 import { natural } from '../domain/natural';
-import { Canvas, stateMark, whole, type At, type Inks } from './canvas';
+import { Canvas, Rings, stateMark, whole, write, type At, type Inks } from './canvas';
 
 export interface Vertex {
   id: string;
@@ -118,11 +118,10 @@ export function Picture(props: {
         c.setLineDash(e.state === 'drained' ? [6, 4] : dead || e.state === 'down' ? [5, 4] : []);
         if (!lanesOf(e, a, b, small).length) line(a, b);
         c.setLineDash([]);
-        const middle = { x: a.x + (b.x - a.x) * 0.5, y: a.y + (b.y - a.y) * 0.5 };
         if (arrows && e.strong) arrow(c, a, b, c.strokeStyle);
         c.globalAlpha = 1;
         const text = e.label ?? (small ? '' : stateMark[e.state]);
-        if (text) texts.push([text, middle, e.label ? inks.ink : ink[e.state]]);
+        if (text) texts.push([text, middleOf(a, b), e.label ? inks.ink : ink[e.state]]);
         // The ports of what is pointed at.
         if (e.ports && (e.id === over || e.from === at || e.to === at)) {
           const d = Math.hypot(b.x - a.x, b.y - a.y) || 1,
@@ -153,10 +152,7 @@ export function Picture(props: {
       c.setLineDash([]);
       if (!small && !v.host && stateMark[v.state]) {
         c.fillStyle = dead ? inks.fault : inks.paper;
-        c.font = `bold ${inks.text}px ${inks.family}`;
-        c.textAlign = 'center';
-        c.textBaseline = 'middle';
-        c.fillText(stateMark[v.state], p.x, p.y);
+        write(c, inks, stateMark[v.state], p.x, p.y, { weight: 'bold' });
       }
       c.globalAlpha = 1;
     }
@@ -185,11 +181,11 @@ export function Picture(props: {
   };
   // What moves: dots at the rate of what is carried, and a ring around what has just failed.
   const phases = useRef(new Map<string, number>()),
-    rings = useRef(new Map<string, number>()),
+    rings = useRef(new Rings()),
     failed = useRef<Set<string>>(undefined);
   useEffect(() => {
     const now = new Set([...vertices, ...edges].filter((x) => x.state === 'down').map((x) => x.id));
-    if (failed.current) for (const id of now) if (!failed.current.has(id)) rings.current.set(id, 0);
+    if (failed.current) for (const id of now) if (!failed.current.has(id)) rings.current.add(id);
     failed.current = now;
   }, [vertices, edges]);
   const move = (c: CanvasRenderingContext2D, w: number, inks: Inks, seconds: number) => {
@@ -219,22 +215,11 @@ export function Picture(props: {
         }
       }
     }
-    c.strokeStyle = inks.fault;
-    c.lineWidth = 2;
-    for (const [id, age] of rings.current) {
-      const e = edges.find((x) => x.id === id);
-      const [a, b] = e ? [where(e.from, w), where(e.to, w)] : [where(id, w), where(id, w)];
-      if (age > 1.6 || !a || !b) {
-        rings.current.delete(id);
-        continue;
-      }
-      rings.current.set(id, age + seconds);
-      c.globalAlpha = 1 - age / 1.6;
-      c.beginPath();
-      c.arc((a.x + b.x) / 2, (a.y + b.y) / 2, 8 + 50 * age, 0, 2 * Math.PI);
-      c.stroke();
-    }
-    c.globalAlpha = 1;
+    rings.current.draw(c, inks, seconds, (id) => {
+      const e = edges.find((x) => x.id === id),
+        [a, b] = [where(e?.from ?? id, w), where(e?.to ?? id, w)];
+      return a && b && middleOf(a, b);
+    });
   };
   const find = (p: At) =>
     closest(vertices, 16, (v) => {
@@ -289,6 +274,8 @@ export function Picture(props: {
   );
 }
 
+const middleOf = (a: Spot, b: Spot): Spot => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
+
 /** The id of what is nearest to a point; undefined where nothing is within so many pixels. */
 function closest<T extends { id: string }>(all: readonly T[], within: number, far: (x: T) => number) {
   let best: string | undefined;
@@ -327,14 +314,12 @@ function edgeText(e: Edge, names: ReadonlyMap<string, Vertex>): string {
 
 function note(c: CanvasRenderingContext2D, text: string, p: Spot, colour: string, inks: Inks) {
   c.font = `${inks.text}px ${inks.family}`;
-  c.textAlign = 'center';
-  c.textBaseline = 'middle';
   // No line strikes it through.
   const w = c.measureText(text).width + 4;
   c.fillStyle = inks.paper;
   c.fillRect(p.x - w / 2, p.y - inks.text / 2 - 1, w, inks.text + 2);
   c.fillStyle = colour;
-  c.fillText(text, p.x, p.y);
+  write(c, inks, text, p.x, p.y);
 }
 
 function arrow(c: CanvasRenderingContext2D, a: Spot, b: Spot, colour: string | CanvasGradient | CanvasPattern) {

@@ -6,7 +6,7 @@ import { blockText, cellsOf, counted, divided, loadsOf, tileAt, tilesOf } from '
 import { states, type LinkState } from '../domain/fabric';
 import { step } from '../domain/load';
 import { go, usePlace } from '../store/place';
-import { Canvas, imageOf, whole, type At, type Inks, type View } from './canvas';
+import { Canvas, imageOf, Rings, whole, write, type At, type Inks, type View } from './canvas';
 import { useMoment } from '../store/past';
 import { LoadLegend, StateLegend } from './statelegend';
 
@@ -96,7 +96,6 @@ export function Tiles(props: {
   const draw = (c: CanvasRenderingContext2D, width: number, inks: Inks) => {
     size.current.width = width;
     c.clearRect(0, 0, width, height);
-    c.textBaseline = 'middle';
     const up = states.indexOf('up');
     tiles(width).forEach((t, n, all) => {
       const x = view.x + view.scale * t.x,
@@ -105,14 +104,14 @@ export function Tiles(props: {
         h = view.scale * t.height;
       const i = division.all.indexOf(t.block),
         { rows, columns } = t.block;
-      c.font = `600 ${inks.text}px ${inks.family}`;
+      const name = (text: string, above: number, weight?: string) =>
+        write(c, inks, text, x, y - view.scale * head * above, { align: 'left', weight });
       c.fillStyle = inks.ink;
       if (t.block.plane !== all[n - 1]?.block.plane)
-        c.fillText(`Plane ${t.block.plane}`, x, y - view.scale * head * (t.block.id.endsWith('.top') ? 1.5 : 0.5));
+        name(`Plane ${t.block.plane}`, t.block.id.endsWith('.top') ? 1.5 : 0.5, '600');
       c.font = `${inks.text}px ${inks.family}`;
       c.fillStyle = inks.quiet;
-      const alone = t.block.name === 'All switches';
-      if (!alone && c.measureText(t.block.name).width < w) c.fillText(t.block.name, x, y - (view.scale * head) / 2);
+      if (t.block.name !== 'All switches' && c.measureText(t.block.name).width < w) name(t.block.name, 0.5);
       if (rows.length * columns.length > 0) {
         c.imageSmoothingEnabled = w < columns.length;
         c.drawImage(image(t.block.id, inks), x, y, w, h);
@@ -137,8 +136,8 @@ export function Tiles(props: {
       c.strokeRect(x, y, w, h);
     });
   };
-  // What has just failed, as cells of blocks, with its age in seconds.
-  const rings = useRef(new Map<string, { block: string; row: number; column: number; age: number }>()),
+  // What has just failed, as BLOCK CELL.
+  const rings = useRef(new Rings()),
     known = useRef<typeof cells>(undefined);
   const [moving, setMoving] = useState(false);
   useEffect(() => {
@@ -147,42 +146,25 @@ export function Tiles(props: {
     known.current = cells;
     if (before?.length !== cells.length) return;
     cells.forEach((of, i) => {
-      const { id, rows, columns } = division.all[i]!;
       for (let k = 0; k < of.length && rings.current.size < 50; k++)
-        if (of[k] === down && before[i]![k] !== down)
-          rings.current.set(`${id} ${k}`, {
-            block: id,
-            row: (Math.floor(k / columns.length) + 0.5) / rows.length,
-            column: ((k % columns.length) + 0.5) / columns.length,
-            age: 0,
-          });
+        if (of[k] === down && before[i]![k] !== down) rings.current.add(`${division.all[i]!.id} ${k}`);
     });
     setMoving(rings.current.size > 0);
   }, [cells, division]);
   const move = (c: CanvasRenderingContext2D, width: number, inks: Inks, seconds: number) => {
     const where = new Map(tiles(width).map((t) => [t.block.id, t]));
-    c.strokeStyle = inks.fault;
-    c.lineWidth = 2;
-    for (const [key, r] of rings.current) {
-      const t = where.get(r.block);
-      r.age += seconds;
-      if (!t || r.age > 1.6) {
-        rings.current.delete(key);
-        if (rings.current.size === 0) setMoving(false);
-        continue;
-      }
-      c.globalAlpha = 1 - r.age / 1.6;
-      c.beginPath();
-      c.arc(
-        view.x + view.scale * (t.x + r.column * t.width),
-        view.y + view.scale * (t.y + r.row * t.height),
-        6 + 50 * r.age,
-        0,
-        2 * Math.PI,
-      );
-      c.stroke();
-    }
-    c.globalAlpha = 1;
+    rings.current.draw(c, inks, seconds, (name) => {
+      const [id, k] = name.split(' '),
+        t = where.get(id!);
+      if (!t) return undefined;
+      const { rows, columns } = t.block,
+        [row, column] = [Math.floor(Number(k) / columns.length) + 0.5, (Number(k) % columns.length) + 0.5];
+      return {
+        x: view.x + view.scale * (t.x + (column / columns.length) * t.width),
+        y: view.y + view.scale * (t.y + (row / rows.length) * t.height),
+      };
+    });
+    if (rings.current.size === 0) setMoving(false);
   };
   // It goes through all cells of a block: not anew for each step of a move.
   const chosen = useMemo(() => {

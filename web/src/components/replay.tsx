@@ -226,7 +226,7 @@ function Marks({ from, to, jump }: { from: number; to: number; jump: (at: number
         if (m.of.length > mostSaid) text.push(`and ${m.of.length - mostSaid} more`);
         return (
           <li key={first.id} className={first.tone} style={{ left: `${(100 * (m.at - from)) / (to - from)}%` }}>
-            <button type="button" title={text.join('\n')} onClick={() => jump(Math.ceil(m.at))}>
+            <button type="button" className="plain" title={text.join('\n')} onClick={() => jump(Math.ceil(m.at))}>
               <span aria-hidden="true">
                 {shapes[first.tone]}
                 {m.of.length > 1 && m.of.length}

@@ -1,6 +1,7 @@
 import type { components } from '../api/schema';
 import { states, stateTexts, type LinkState } from './fabric';
 import { formatCount, formatShare } from './format';
+import { grouped } from './grouped';
 import { portsOf } from './load';
 import { natural } from './natural';
 
@@ -77,20 +78,6 @@ export function divide(nodes: readonly Node[], links: readonly Link[]): Division
       y = root(b);
     if (x !== y) parent[Math.max(x, y)] = Math.min(x, y);
   }
-  const planes = new Map<number, { top: number[]; pods: Map<number, number[]>; alone: number[] }>();
-  nodes.forEach((n, i) => {
-    const plane = n.status.planes[0] ?? 0;
-    let p = planes.get(plane);
-    if (!p) planes.set(plane, (p = { top: [], pods: new Map(), alone: [] }));
-    if (tier[i]! > 1) p.top.push(i);
-    else if (!joined[i]) p.alone.push(i);
-    else {
-      const of = root(i),
-        pod = p.pods.get(of);
-      if (pod) pod.push(i);
-      else p.pods.set(of, [i]);
-    }
-  });
   const all: Block[] = [];
   const blockOf = new Int32Array(nodes.length),
     placeOf = new Int32Array(nodes.length);
@@ -110,18 +97,25 @@ export function divide(nodes: readonly Node[], links: readonly Link[]): Division
     all.push(b);
     return b;
   };
-  const first = (b: readonly number[]) => b.map((i) => nodes[i]!.status.name ?? nodes[i]!.id).sort(natural)[0]!;
-  const made = [...planes]
+  const first = (b: readonly number[]) => b.map((i) => nameOf(nodes[i]!)).sort(natural)[0]!;
+  const made = [...grouped(nodes.keys(), (i) => nodes[i]!.status.planes[0] ?? 0)]
     .sort(([a], [b]) => a - b)
-    .map(([plane, p]): PlaneBlocks => {
-      const pods = [...p.pods.values()]
+    .map(([plane, members]): PlaneBlocks => {
+      const top = members.filter((i) => tier[i]! > 1),
+        low = members.filter((i) => tier[i]! <= 1),
+        alone = low.filter((i) => !joined[i]);
+      const of = grouped(
+        low.filter((i) => joined[i]),
+        root,
+      );
+      const pods = [...of.values()]
         .sort((a, b) => natural(first(a), first(b)))
         .map((members, i, { length }) =>
           block(plane, String(i + 1), length > 1 ? `Pod ${i + 1}` : 'All switches', members),
         );
-      if (p.alone.length > 0) pods.push(block(plane, 'alone', 'Without links', p.alone));
+      if (alone.length > 0) pods.push(block(plane, 'alone', 'Without links', alone));
       const rows = [...pods.map((b) => b.name), 'The top tier'];
-      return { plane, pods, top: p.top.length > 0 ? block(plane, 'top', 'Top tier', p.top, rows) : undefined };
+      return { plane, pods, top: top.length > 0 ? block(plane, 'top', 'Top tier', top, rows) : undefined };
     });
   const rowOf = new Map(made.flatMap((p) => p.pods.map((b, i) => [all.indexOf(b), i] as const)));
   const of = new Int32Array(links.length).fill(-1),

@@ -1,4 +1,5 @@
 import type { components } from '../api/schema';
+import { grouped } from './grouped';
 import { reverse } from './network';
 import { natural } from './natural';
 
@@ -35,23 +36,14 @@ export function cutOff(
     ]),
   );
   const gone = port.link === undefined ? [] : [port.link, reverse(port.link)];
-  const neighbors = new Map<string, string[]>();
-  for (const l of links) {
-    const s = l.status;
-    if (gone.includes(l.id) || s.phase === 'down' || s.fromPort === 'down' || s.toPort === 'down') continue;
-    const all = neighbors.get(s.from);
-    if (all) all.push(s.to);
-    else neighbors.set(s.from, [s.to]);
-  }
-  const reach = (from: string): Set<string> => {
-    const seen = new Set([from]),
-      next = [from];
-    for (let at = next.pop(); at !== undefined; at = next.pop())
-      for (const n of neighbors.get(at) ?? [])
-        if (!seen.has(n)) {
-          seen.add(n);
-          next.push(n);
-        }
+  const up = links.filter(
+    ({ id, status: s }) => !gone.includes(id) && s.phase !== 'down' && s.fromPort !== 'down' && s.toPort !== 'down',
+  );
+  const from = grouped(up, (l) => l.status.from);
+  const reach = (first: string): Set<string> => {
+    const seen = new Set([first]);
+    // What is added meanwhile is gone through, too.
+    for (const at of seen) for (const l of from.get(at) ?? []) seen.add(l.status.to);
     return seen;
   };
   const at = (p: S['HostPort']) => p.status.leafName === port.switch && p.status.leafPort === port.port;

@@ -1,4 +1,5 @@
 import type { components } from '../api/schema';
+import { grouped } from './grouped';
 import { natural } from './natural';
 import { reverse } from './network';
 
@@ -91,45 +92,33 @@ export interface Matrix extends Cells {
 
 /** Makes the matrices of a Clos, by plane and tier. Nodes without a tier have none. */
 export function matrices(nodes: readonly Node[], links: readonly Link[], stateOf: (l: Link) => LinkState): Matrix[] {
-  const of = new Map(nodes.map((n) => [n.id, n]));
-  const made = new Map<string, { plane: number; tier: number; links: Link[] }>();
-  for (const l of links) {
-    const from = of.get(l.status.from)?.status.tier,
-      to = of.get(l.status.to)?.status.tier;
-    if (from === undefined || to === undefined || Math.abs(from - to) !== 1 || l.status.plane === undefined) continue;
-    const tier = Math.min(from, to),
-      key = `${l.status.plane} ${tier}`;
-    let m = made.get(key);
-    if (!m) made.set(key, (m = { plane: l.status.plane, tier, links: [] }));
-    m.links.push(l);
-  }
-  const end = (n: Node): End => ({ id: n.id, name: n.status.name ?? n.id });
+  const tiers = new Map(nodes.map((n) => [n.id, n.status.tier])),
+    tierOf = (id: string) => tiers.get(id) ?? NaN,
+    lower = ({ status: s }: Link) => Math.min(tierOf(s.from), tierOf(s.to));
+  const between = links.filter(
+    ({ status: s }) => s.plane !== undefined && Math.abs(tierOf(s.from) - tierOf(s.to)) === 1,
+  );
   const side = (plane: number, tier: number) =>
     nodes
       .filter((n) => n.status.tier === tier && n.status.planes.includes(plane))
-      .map(end)
+      .map((n): End => ({ id: n.id, name: n.status.name ?? n.id }))
       .sort((a, b) => natural(a.name, b.name));
-  return [...made.values()]
+  return [...grouped(between, (l) => `${l.status.plane} ${lower(l)}`).values()]
+    .map((all) => ({ plane: all[0]!.status.plane!, tier: lower(all[0]!), all }))
     .sort((a, b) => a.plane - b.plane || a.tier - b.tier)
-    .map((m) => {
-      const rows = side(m.plane, m.tier),
-        columns = side(m.plane, m.tier + 1);
-      const rowOf = new Map(rows.map((r, i) => [r.id, i])),
-        columnOf = new Map(columns.map((c, i) => [c.id, i]));
-      const cells = new Array<LinkState>(rows.length * columns.length).fill('none');
-      const cellLinks = new Map<number, Link[]>();
-      for (const l of m.links) {
-        const up = of.get(l.status.from)!.status.tier === m.tier;
-        const row = rowOf.get(up ? l.status.from : l.status.to),
-          column = columnOf.get(up ? l.status.to : l.status.from);
-        if (row === undefined || column === undefined) continue;
-        const i = row * columns.length + column;
-        cells[i] = worst(cells[i]!, stateOf(l));
-        const there = cellLinks.get(i);
-        if (there) there.push(l);
-        else cellLinks.set(i, [l]);
-      }
-      return { plane: m.plane, tier: m.tier, rows, columns, cells, links: cellLinks };
+    .map(({ plane, tier, all }) => {
+      const rows = side(plane, tier),
+        columns = side(plane, tier + 1);
+      const placeOf = new Map([...rows, ...columns].map((n, i) => [n.id, i < rows.length ? i : i - rows.length]));
+      const links = grouped(all, ({ status: s }) => {
+        const [low, high] = tierOf(s.from) === tier ? [s.from, s.to] : [s.to, s.from];
+        return (placeOf.get(low) ?? NaN) * columns.length + (placeOf.get(high) ?? NaN);
+      });
+      links.delete(NaN); // of a switch that is in another plane
+      const cells = Array.from({ length: rows.length * columns.length }, (_, i) =>
+        (links.get(i) ?? []).map(stateOf).reduce(worst, 'none'),
+      );
+      return { plane, tier, rows, columns, cells, links };
     });
 }
 
@@ -160,35 +149,25 @@ export function cost(target: Target, nodes: readonly Node[], links: readonly Lin
     l.status.phase === 'up' &&
     l.status.fromPort !== 'down' &&
     l.status.toPort !== 'down';
-  const planes = new Map<number, { plane: number; all: number; now: number; left: number }>();
-  const from = new Map<string, { now: number; left: number }>();
-  let lost = 0;
-  for (const l of links) {
-    const plane = l.status.plane ?? 0;
-    let p = planes.get(plane);
-    if (!p) planes.set(plane, (p = { plane, all: 0, now: 0, left: 0 }));
-    let n = from.get(l.status.from);
-    if (!n) from.set(l.status.from, (n = { now: 0, left: 0 }));
-    p.all++;
-    if (!used(l)) continue;
-    p.now++;
-    n.now++;
-    if (hit(l)) lost++;
-    else {
-      p.left++;
-      n.left++;
-    }
-  }
-  const names = new Map(nodes.map((n) => [n.id, n.status.name ?? n.id]));
+  const count = (of: readonly Link[]) => {
+    const now = of.filter(used);
+    return { now: now.length, left: now.filter((l) => !hit(l)).length };
+  };
+  const all = count(links),
+    names = new Map(nodes.map((n) => [n.id, n.status.name ?? n.id]));
   let tightest: Cost['tightest'];
-  for (const [id, n] of from) {
+  for (const [id, of] of grouped(links, (l) => l.status.from)) {
+    const n = count(of);
     // The switch that is drained itself has nothing left by intent.
     if (n.left === n.now || (target.kind === 'node' && id === target.id)) continue;
     if (!tightest || n.left / n.now < tightest.left / tightest.now) tightest = { name: names.get(id) ?? id, ...n };
   }
   return {
-    lost,
-    planes: [...planes.values()].sort((a, b) => a.plane - b.plane).filter((p) => p.left !== p.now),
+    lost: all.now - all.left,
+    planes: [...grouped(links, (l) => l.status.plane ?? 0)]
+      .map(([plane, of]) => ({ plane, all: of.length, ...count(of) }))
+      .sort((a, b) => a.plane - b.plane)
+      .filter((p) => p.left !== p.now),
     tightest,
   };
 }

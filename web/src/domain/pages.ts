@@ -1,4 +1,5 @@
 import type { Scope } from '../api/session';
+import { grouped } from './grouped';
 
 /** The pages of the dashboard, in the order of the navigation. pages/index.ts has their components. */
 const list = [
@@ -51,13 +52,8 @@ export const pages: readonly Page[] = list;
 
 /** Returns the pages of the navigation of those that a user may see, by their groups: others are one step further. */
 export function heads(of: readonly Page[]): [group: string, pages: Page[]][] {
-  const groups = new Map<string, Page[]>();
-  for (const p of of) {
-    if (p.hidden || (p.under && of.some((head) => head.name === p.under))) continue;
-    const group = p.group ?? pages.find((head) => head.name === p.under)?.group ?? '';
-    groups.set(group, [...(groups.get(group) ?? []), p]);
-  }
-  return [...groups];
+  const shown = of.filter((p) => !p.hidden && !(p.under && of.some((head) => head.name === p.under)));
+  return [...grouped(shown, (p) => p.group ?? pages.find((head) => head.name === p.under)?.group ?? '')];
 }
 
 /** Returns a page and those that belong together with it; none where it stands alone. */

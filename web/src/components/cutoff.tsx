@@ -1,51 +1,39 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQueries } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { names } from '../domain/network';
 import { cutOff } from '../domain/cutoff';
+import { nounOf } from '../domain/format';
+import { names } from '../domain/network';
 import { Badge } from './badge';
 import { Failure, Loading } from './states';
 
 /** Shows what a port cuts off when it goes out of service. */
 export function CutOff({ port: p }: { port: Schemas['Port'] }) {
-  const links = useQuery(ask.links),
-    hosts = useQuery(ask.hosts),
-    groups = useQuery(ask.groups),
-    tenants = useQuery(ask.tenants);
-  const asked = [links, hosts, groups, tenants];
+  const asked = useQueries({ queries: [ask.links, ask.hosts, ask.groups, ask.tenants] }),
+    [{ data: links }, { data: hosts }, { data: groups }, { data: tenants }] = asked;
   const c = useMemo(
-    () =>
-      links.data && hosts.data && groups.data && tenants.data
-        ? cutOff(p.status, links.data, hosts.data, groups.data, tenants.data)
-        : undefined,
-    [p.status, links.data, hosts.data, groups.data, tenants.data],
+    () => links && hosts && groups && tenants && cutOff(p.status, links, hosts, groups, tenants),
+    [p.status, links, hosts, groups, tenants],
   );
   const failed = asked.find((q) => q.isError);
   if (failed) return <Failure error={failed.error} />;
   if (!c) return <Loading what="what it cuts off" />;
-  const nothing = c.hosts.length + c.switches.length + c.groups.length + c.tenants.length === 0;
+  const { length: moved } = c.moved;
+  const away = c.hosts.length + c.switches.length;
+  const named = (noun: string, all: string[]) => all.length > 0 && `${nounOf(all.length, noun)} ${names(all)}`;
+  const what = [named('host', c.hosts), named('switch', c.switches)].filter(Boolean).join(' and ');
   return (
     <div role="status" className="cutoff">
-      {nothing ? (
+      {away + c.groups.length + c.tenants.length === 0 ? (
         <p>
           <Badge tone="ok">It cuts off nobody</Badge>: every switch and host keeps another way.
         </p>
       ) : (
         <>
           <p>
-            <Badge tone="fault">
-              It cuts off{' '}
-              {[
-                c.hosts.length > 0 && `${c.hosts.length === 1 ? 'host' : 'hosts'} ${names(c.hosts)}`,
-                c.switches.length > 0 && `${c.switches.length === 1 ? 'switch' : 'switches'} ${names(c.switches)}`,
-                c.hosts.length + c.switches.length === 0 && 'what is connected there',
-              ]
-                .filter(Boolean)
-                .join(' and ')}
-            </Badge>
-            {c.hosts.length + c.switches.length > 0 &&
-              `: there is no other way to ${c.hosts.length + c.switches.length === 1 ? 'it' : 'them'}.`}
+            <Badge tone="fault">It cuts off {what || 'what is connected there'}</Badge>
+            {away > 0 && `: there is no other way to ${away === 1 ? 'it' : 'them'}.`}
           </p>
           <ul>
             {c.groups.map((g) => (
@@ -55,7 +43,7 @@ export function CutOff({ port: p }: { port: Schemas['Port'] }) {
             ))}
             {c.tenants.map((t) => (
               <li key={t.name}>
-                Tenant {t.name} loses its {t.sites.length === 1 ? 'site' : 'sites'} at {names(t.sites)}.
+                Tenant {t.name} loses its {nounOf(t.sites.length, 'site')} at {names(t.sites)}.
               </li>
             ))}
           </ul>
@@ -66,10 +54,10 @@ export function CutOff({ port: p }: { port: Schemas['Port'] }) {
           Host {f.host} keeps {f.left} of its {f.all} ports.
         </p>
       ))}
-      {c.moved.length > 0 && (
+      {moved > 0 && (
         <p>
-          {c.moved.length === 1 ? 'The tree of group' : 'The trees of groups'} {names(c.moved)}{' '}
-          {c.moved.length === 1 ? 'takes' : 'take'} another way.
+          The {nounOf(moved, 'tree')} of {nounOf(moved, 'group')} {names(c.moved)} {moved === 1 ? 'takes' : 'take'}{' '}
+          another way.
         </p>
       )}
     </div>

@@ -75,12 +75,12 @@ export function formatCount(n: number): string {
 /** A text as a sentence or a title begins with it. */
 export const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** A noun as it stands for several. */
-const plural = (noun: string) =>
-  noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : noun.endsWith('ch') ? `${noun}es` : `${noun}s`;
+/** A noun as it stands for so many. */
+export const nounOf = (n: number, noun: string) =>
+  n === 1 ? noun : noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : noun.endsWith('ch') ? `${noun}es` : `${noun}s`;
 
 /** Writes how many there are of something: 1 switch, 2 switches. */
-export const countOf = (n: number, noun: string) => `${n} ${n === 1 ? noun : plural(noun)}`;
+export const countOf = (n: number, noun: string) => `${n} ${nounOf(n, noun)}`;
 
 /** Writes octets with a binary unit. */
 export function formatOctets(n: number): string {

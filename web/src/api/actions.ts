@@ -6,13 +6,9 @@ export type Admin = Schemas['AdminSpec']['admin'];
 
 // Everything that the dashboard changes, each by the operation of the API that weft uses too.
 
-export const resetGroup = (name: string) =>
-  body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
-export const renewJob = (name: string) => body(client.POST('/v1/jobs/{name}:renew', { params: { path: { name } } }));
-export const renewLease = (name: string) =>
-  body(client.POST('/v1/leases/{name}:renew', { params: { path: { name } } }));
-export const movedLease = (name: string) =>
-  body(client.POST('/v1/leases/{name}:moved', { params: { path: { name } } }));
+/** Does something with a resource that is no change of its spec. */
+export const operate = (kind: Collection, name: string, verb: 'reset' | 'renew' | 'moved') =>
+  body(any.POST(`/v1/${kind}/{name}:${verb}`, { params: { path: { name } } }));
 /** Sends a test message, and returns what its receiver has answered. */
 export const testNotification = (name: string) =>
   body(client.POST('/v1/notifications/{name}:test', { params: { path: { name } } }));

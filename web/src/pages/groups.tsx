@@ -61,7 +61,7 @@ export const Groups = pagesOf<Group>({
       on={name}
       label="Reset"
       title={`Reset group ${name}?`}
-      act={() => act.resetGroup(name)}
+      act={() => act.operate('multicast-groups', name, 'reset')}
     >
       <p>
         A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and

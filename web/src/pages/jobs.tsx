@@ -42,7 +42,7 @@ export const Jobs = pagesOf<Job>({
         on={name}
         label="Renew"
         title={`Renew the lease of job ${name}?`}
-        act={() => act.renewJob(name)}
+        act={() => act.operate('jobs', name, 'renew')}
       >
         <p>It goes on for {formatDuration(spec.lease)} from now, unless it is renewed again.</p>
       </Confirm>

@@ -41,7 +41,7 @@ export const Leases = pagesOf<Lease>({
           on={name}
           label="Renew"
           title={`Renew lease ${name}?`}
-          act={() => act.renewLease(name)}
+          act={() => act.operate('leases', name, 'renew')}
         >
           <p>It goes on for {formatDuration(spec.heartbeat)} from now, unless it is renewed again.</p>
         </Confirm>
@@ -52,7 +52,7 @@ export const Leases = pagesOf<Lease>({
           on={name}
           label="It has moved"
           title={`Does the client of lease ${name} use the new paths?`}
-          act={() => act.movedLease(name)}
+          act={() => act.operate('leases', name, 'moved')}
         >
           <p>The former paths are free from then on: what is still sent on them is in the way of others.</p>
         </Confirm>

@@ -1,4 +1,4 @@
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { useQueries, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { silence, unsilence } from '../api/actions';
 import type { Schemas } from '../api/client';
@@ -54,12 +54,7 @@ function Own() {
     <>
       <h1>Overview</h1>
       <Failures of={asked} />
-      <Verdict
-        of={all}
-        loading={asked.some((q) => q.isPending)}
-        failed={asked.some((q) => q.isError)}
-        what="your projects"
-      />
+      <Verdict of={all} asked={asked} what="your projects" />
       <Causes of={all} />
       {projects.data?.length === 0 && (
         <Empty>
@@ -104,11 +99,7 @@ export function Wall() {
         <To path={['overview']}>Back to the pages</To>
       </Heading>
       {at !== undefined && <Replay />}
-      {then ? (
-        <Was of={then} />
-      ) : (
-        <Verdict of={causes.data ?? []} loading={causes.isPending} failed={causes.isError} what="the network" />
-      )}
+      {then ? <Was of={then} /> : <Verdict of={causes.data ?? []} asked={[causes]} what="the network" />}
       <Alive height={Math.max(280, window.innerHeight - 520)} />
       <div className="charts">
         <History kind="fabric" name="all" absent="No switch reports what its ports carry." />
@@ -123,9 +114,18 @@ function exceptions(drains: number, silent: number): string {
   return parts.length > 0 ? ` but for ${parts.join(' and ')}` : '';
 }
 
-function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boolean; failed: boolean; what: string }) {
+interface VerdictProps {
+  of: Cause[];
+  /** What is asked to know it. */
+  asked: readonly Pick<UseQueryResult, 'isPending' | 'isError'>[];
+  what: string;
+}
+
+function Verdict({ of: all, asked, what }: VerdictProps) {
   const live = useLive(),
-    now = useNow();
+    now = useNow(),
+    loading = asked.some((q) => q.isPending),
+    failed = asked.some((q) => q.isError);
   const silent = all.filter((c) => c.silence),
     faults = all.filter((c) => c.severity !== 'work' && !c.silence),
     drains = all.length - silent.length - faults.length;
@@ -229,7 +229,7 @@ function Was({ of }: { of: Then }) {
 }
 
 function Network() {
-  const [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance] = useQueries({
+  const asked = useQueries({
     queries: [
       ask.causes,
       ask.switches,
@@ -244,11 +244,10 @@ function Network() {
       ask.balance,
     ],
   });
+  const [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance] = asked;
   const live = useLive(),
     { then } = usePast();
   const all = causes.data ?? [];
-  const asked = [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance];
-  const loading = asked.some((q) => q.isPending);
   // A profile with EVs denied is not whole, though it has as many as it needs.
   const denied = (fabric.data?.links.bad ?? 0) > 0;
   const profilesOf = useQuery({ ...ask.profiles, enabled: denied });
@@ -289,7 +288,7 @@ function Network() {
         <Was of={then} />
       ) : (
         <>
-          <Verdict of={all} loading={loading} failed={asked.some((q) => q.isError)} what="the network" />
+          <Verdict of={all} asked={asked} what="the network" />
           <Causes of={all} />
         </>
       )}

@@ -4,18 +4,26 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pages } from '../src/domain/pages';
-import { browse, Lab, open } from './kit';
+import { browse, Lab, open, type Schemas } from './kit';
 
 const folder = process.env.WEFT_SCREENSHOTS ?? '';
 const screens = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
 /** Pages of one object, and what is made for them, by lab; every lab has the pages of lists besides. */
 const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> = {
   figure1: {
-    pages: ['groups/demo', 'switches/N6', 'hosts/S1', 'tenants/blue', 'projects/green', 'notifications/pager'],
+    pages: [
+      'groups/demo',
+      'switches/N6',
+      'hosts/S1',
+      'tenants/blue',
+      'projects/green',
+      'notifications/pager',
+      'journey?group=demo&caught=1',
+    ],
+    // Project and tenant have ports without hosts: group demo has every host, and would lose those of others.
     made: {
       'projects/green': {
         members: [{ way: 'user', name: 'ann', role: 'editor' }],
-        // Nothing of group demo, which has every host, or of tenant blue: the project would keep them out.
         ports: [
           { switch: 'N1', port: 4 },
           { switch: 'N3', port: 4 },
@@ -23,25 +31,38 @@ const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> =
         slices: [{ slice: 2 }],
         priorities: [{ priority: 4 }],
       },
-      'notifications/pager': { url: 'http://127.0.0.1:9/', severities: ['fault'] },
+      'notifications/pager': {
+        url: 'http://127.0.0.1:9/',
+        severities: ['fault'],
+        secret: `whsec_${Buffer.alloc(24, 1).toString('base64')}`,
+      },
       'tenants/blue': {
         slice: 1,
         priority: 3,
         sites: [
-          { switch: 'N1', port: 2, prefixes: ['2001:db8:1:2::1/128'] },
-          { switch: 'N3', port: 2, prefixes: ['2001:db8:1:5::1/128'] },
+          { switch: 'N1', port: 5, prefixes: ['2001:db8:2:1::/64'] },
+          { switch: 'N3', port: 5, prefixes: ['2001:db8:2:3::/64'] },
         ],
       },
     },
   },
   clos: {
-    pages: ['fabric?view=picture', 'switches/P1-T0-1', 'jobs/train', 'maintenances/firmware', 'evs/P1-T0-1:P1-T0-2'],
+    pages: [
+      'fabric?view=picture',
+      'switches/P1-T0-1',
+      'jobs/train',
+      'maintenances/firmware',
+      'evs/P1-T0-1:P1-T0-2',
+      'evs?from=H1&to=H5',
+      'journey?from=H1&to=H5&caught=1',
+    ],
     made: {
       'jobs/train': { hosts: 'H[1-8]', layout: { dp: 8 } },
       'maintenances/firmware': {
         from: '2036-01-01T22:00:00Z',
         until: '2036-01-01T23:00:00Z',
-        objects: [{ node: 'P1-T1-1' }],
+        // It takes nothing from the job.
+        objects: [{ node: 'P1-T0-4' }],
       },
     },
   },
@@ -77,17 +98,27 @@ for (const [name, { pages: more, made }] of Object.entries(labs))
         const answer = await lab.send('PUT', `/v1/${path}`, { spec });
         if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
       }
+      const paths = [...pages.map((p) => p.name), ...more];
+      if (name === 'clos') {
+        const profile = await lab.get<Schemas['EvProfile']>('/v1/ev-profiles/P1-T0-1:P1-T0-2');
+        paths.push(`evs/${profile.name}?ev=${encodeURIComponent(profile.status.evs![0]!.ev)}`);
+      }
       for (const [screen, size] of Object.entries(screens)) {
         const { page, wrong } = await open(browser, lab.url, size);
         const blank = await page.context().newPage();
-        for (const path of [...pages.map((p) => p.name), ...more]) {
+        for (const path of paths) {
           await page.goto(`${lab.url}/#/${path}`);
           await page.getByRole('heading', { level: 1 }).waitFor();
           // The gallery shows what loading looks like.
           const loading = path === 'gallery' ? 1 : 0;
-          await expect.poll(() => page.getByText(/^Loading /).count(), { timeout: 20_000 }).toBe(loading);
+          await expect.poll(() => page.getByText(/^(Loading|Waiting) /).count(), { timeout: 40_000 }).toBe(loading);
           for (const theme of ['light', 'dark'] as const) {
             await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+            // What is drawn by hand is drawn anew in the next frames.
+            await page.waitForFunction((t) => document.documentElement.dataset.theme === t, theme);
+            await page.evaluate(
+              () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))),
+            );
             const file = `${name}-${path.replace(/\W+/g, '-')}-${screen}-${theme}.webp`;
             mkdirSync(folder, { recursive: true });
             writeFileSync(join(folder, file), await webp(blank, await page.screenshot()));

@@ -29,4 +29,7 @@ test('who is hurt: jobs by name once, carriers of traffic by number, and no link
   const many = { jobs: { count: 7, names: ['a', 'b'] }, counts: [] };
   expect(hurt([one, many])).toMatchObject({ jobs: [a, { name: 'job b', object: 'jobs/b' }], more: true });
   expect(hurt([])).toEqual({ jobs: [], more: false, named: '' });
+  const group = { kind: 'multicast group', counts: [{ kind: 'multicast group', count: 1 }] } as const;
+  expect(hurt([{ ...group, counts: [] }]).named).toBe('1 multicast group');
+  expect(hurt([{ ...group, kind: 'switch', counts: [...group.counts] }]).named).toBe('1 multicast group');
 });

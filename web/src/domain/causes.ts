@@ -1,7 +1,7 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import { countOf } from './format';
 
-export type Cause = components['schemas']['Cause'];
+export type Cause = Schemas['Cause'];
 export type Severity = Cause['severity'];
 
 /** Counts what a cause concerns, such as "2 EV profiles and 1 multicast group". */
@@ -15,9 +15,9 @@ const carriers = ['host', 'EV profile', 'multicast group', 'SRv6 policy', 'tenan
 
 /**
  * Whom causes hurt: the jobs that depend on what they are about, of which the API names some, and what else
- * carries traffic by number.
+ * carries traffic by number, with what causes are about.
  */
-export function hurt(all: readonly Pick<Cause, 'counts' | 'jobs'>[]): {
+export function hurt(all: readonly (Pick<Cause, 'counts' | 'jobs'> & { kind?: Cause['kind'] })[]): {
   jobs: { name: string; object: string }[];
   more: boolean;
   named: string;
@@ -28,7 +28,8 @@ export function hurt(all: readonly Pick<Cause, 'counts' | 'jobs'>[]): {
   for (const c of all) {
     for (const name of c.jobs?.names ?? []) jobs.set(`jobs/${name}`, `job ${name}`);
     more ||= (c.jobs?.count ?? 0) > (c.jobs?.names?.length ?? 0);
-    for (const { kind, count } of c.counts ?? [])
+    const own = c.kind ? [{ kind: c.kind, count: 1 }] : [];
+    for (const { kind, count } of [...own, ...(c.counts ?? [])])
       if (carriers.includes(kind)) counts.set(kind, (counts.get(kind) ?? 0) + count);
   }
   return {

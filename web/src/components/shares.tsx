@@ -25,15 +25,18 @@ export function PlaneShares({ hosts }: { hosts: readonly string[] }) {
   const read = answers.map((a) => a.data);
   const key = answers.map((a) => a.dataUpdatedAt).join() + ports.map((p) => p.port).join();
   const { times, lines, step } = useMemo(
-    () =>
-      shares(
+    () => {
+      // The newest values of a port may be newer than those of another: what is now is what is known of all.
+      const known = Math.min(...read.map((h) => h?.times.at(-1) ?? 0));
+      return shares(
         ports.map((p, i) => ({
           plane: p.plane,
-          times: read[i]?.times ?? [],
+          times: (read[i]?.times ?? []).filter((t) => t <= known),
           step: read[i]?.step ?? 1,
           values: read[i]?.series.find((s) => s.metric === 'inBits')?.values ?? [],
         })),
-      ),
+      );
+    },
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [key],
   );

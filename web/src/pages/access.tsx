@@ -82,7 +82,7 @@ export function Access() {
         ) : (
           formatTime(t.expires, now)
         ),
-      width: 1.2,
+      width: 1.7,
     },
     {
       name: 'Actions',
@@ -108,7 +108,7 @@ export function Access() {
     { name: 'Begun by', key: (s) => begunBy[s.way], width: 0.8 },
     ago('Began', (s) => s.created, now, 0.8),
     ago('Used', (s) => s.lastUsed, now, 0.8),
-    { name: 'Ends', key: (s) => s.expires, cell: (s) => formatTime(s.expires, now), width: 1.2 },
+    { name: 'Ends', key: (s) => s.expires, cell: (s) => formatTime(s.expires, now), width: 1.7 },
     {
       name: 'Actions',
       cell: (s) => (

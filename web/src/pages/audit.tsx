@@ -13,7 +13,7 @@ type Record = Schemas['AuditRecord'];
 
 const id = (r: Record) => `${r.chain} ${r.seq}`;
 const columns: Column<Record>[] = [
-  timed('Time', (r) => r.timestamp, 1.4),
+  timed('Time', (r) => r.timestamp, 1.7),
   shown('Who', (r) => r.sessionInfo.user.identity, String, { none: 'nobody', width: 0.8 }),
   { name: 'Role', key: (r) => r.sessionInfo.user.role ?? '', width: 0.6 },
   { name: 'From', key: (r) => r.sessionInfo.remoteAddress ?? '', width: 0.8 },
@@ -32,7 +32,7 @@ const columns: Column<Record>[] = [
     (r) => [r.outcome === 'success' ? 'ok' : 'fault', `${r.outcome}${r.status ? ` ${r.status}` : ''}`],
     0.8,
   ),
-  long('Detail', (r) => r.detail, 1.6),
+  long('Detail', (r) => r.detail, 1.3),
   {
     name: 'Record',
     key: id,

@@ -3,7 +3,7 @@ import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
 import { aged, coded, counted, long, toned } from '../components/columns';
 import { Answer } from '../components/states';
-import { Rows, Table } from '../components/table';
+import { Rows, Table, type Column } from '../components/table';
 import type { Schemas } from '../api/client';
 import { formatAge, formatDuration, formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
@@ -17,11 +17,26 @@ const tones: Record<Schemas['Controller']['role'], Tone> = {
 
 const diskTone = (d: Schemas['ControllerDisk']): Tone => (d.state === 'ok' ? (d.slow ? 'warning' : 'ok') : 'fault');
 
+/** The disk of a controller, where the store is one's own. */
+const disk: Column<Schemas['Controller']> = {
+  name: 'Disk',
+  key: (c) => c.disk?.state ?? '',
+  cell: ({ disk: d }) =>
+    d && (
+      <Badge tone={diskTone(d)}>
+        {d.state}
+        {d.slow && ', slow'}, {formatOctets(d.free)} free
+      </Badge>
+    ),
+  width: 1.5,
+};
+
 export function Controllers() {
   const controllers = useQuery(ask.controllers),
     ready = useQuery(ask.ready),
     health = useQuery(ask.health);
-  const now = useNow();
+  const now = useNow(),
+    all = controllers.data ?? [];
   return (
     <>
       <h1>Controllers</h1>
@@ -53,18 +68,7 @@ export function Controllers() {
             cell: (c) => (c.lastContact ? `${formatAge(c.lastContact, now)} ago` : `lag ${formatDuration(c.lag)}`),
             width: 0.9,
           },
-          {
-            name: 'Disk',
-            key: (c) => c.disk?.state ?? '',
-            cell: ({ disk: d }) =>
-              d && (
-                <Badge tone={diskTone(d)}>
-                  {d.state}
-                  {d.slow && ', slow'}, {formatOctets(d.free)} free
-                </Badge>
-              ),
-            width: 1.5,
-          },
+          ...(all.some((c) => c.disk) ? [disk] : []),
           {
             name: 'Release',
             key: (c) => c.release,
@@ -73,8 +77,8 @@ export function Controllers() {
             ),
             width: 2,
           },
-          coded('API', (c) => c.api, 1.6),
-          ...(controllers.data?.some((c) => c.message ?? c.alarm)
+          coded('API', (c) => c.api, 1.9),
+          ...(all.some((c) => c.message ?? c.alarm)
             ? [long<Schemas['Controller']>('Message', (c) => c.message ?? c.alarm, 1.4)]
             : []),
         ]}
@@ -88,9 +92,9 @@ export function Controllers() {
             label="Checks"
             empty=""
             columns={[
-              { name: 'Check', key: (c) => c.name },
+              long('Check', (c) => c.name, 1.8),
               toned('State', (c) => (c.ok ? ['ok', 'ok'] : ['fault', 'not yet']), 0.6),
-              { name: 'Message', key: (c) => c.message ?? '', width: 4 },
+              long('Message', (c) => c.message, 4),
             ]}
           />
         )}

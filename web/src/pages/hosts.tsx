@@ -45,7 +45,7 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
   const now = useNow();
   const columns: Column<Host>[] = [
     named('Host', 'hosts', 0.8),
-    coded('Address', (h) => h.address, 1.3),
+    coded('Address', (h) => h.address, 1.7),
     {
       name: 'State',
       key: (h) => `${h.connected} ${h.ports.filter((p) => p.status.usable).length}`,
@@ -55,15 +55,22 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
     {
       name: 'Ports',
       key: (h) => h.ports.map((p) => p.status.leafName ?? p.status.leaf).join(' '),
-      cell: (h) => h.ports.map((p) => `${p.status.leafName ?? p.status.leaf}:${p.status.leafPort ?? '?'}`).join(', '),
-      width: 2,
+      cell: (h) => {
+        const at = h.ports.map((p) => `${p.status.leafName ?? p.status.leaf}:${p.status.leafPort ?? '?'}`).join(', ');
+        return <span title={at}>{at}</span>;
+      },
+      width: 2.2,
     },
     ...(mrc
       ? [
-          counted<Host>('EV profiles', (h) => h.evProfiles, 0.7),
+          counted<Host>('Profiles', (h) => h.evProfiles, 0.6),
           counted<Host>('EVs', (h) => h.evs, 0.5),
-          counted<Host>('State sent', (h) => h.versions.wanted, 0.75),
-          counted<Host>('Applied', (h) => h.versions.applied, 0.6),
+          {
+            name: 'Applied',
+            key: (h: Host) => h.versions.applied - h.versions.wanted,
+            cell: (h: Host) => `${h.versions.applied} of ${h.versions.wanted}`,
+            width: 0.7,
+          },
           aged<Host>('Stream for', (h) => h.since, now, 0.75, ''),
           { name: 'Software', key: (h: Host) => h.software ?? '', width: 0.7 },
         ]

@@ -66,9 +66,9 @@ function useColumns(): Column<Maintenance>[] {
   return [
     named('Maintenance', 'maintenances'),
     { name: 'State', key: (m) => m.status.phase ?? '', cell: (m) => <Phase of={m} />, width: 1.4 },
-    { name: 'What', key: (m) => m.spec.objects.map(nameOf).join(', '), width: 2 },
-    timed('From', (m) => m.spec.from, 1.2),
-    timed('Until', (m) => m.spec.until, 1.2),
+    { name: 'What', key: (m) => m.spec.objects.map(nameOf).join(', '), width: 1.5 },
+    timed('From', (m) => m.spec.from, 1.7),
+    timed('Until', (m) => m.spec.until, 1.7),
     counted('Priority', (m) => m.spec.priority ?? 0, 0.5),
   ];
 }

@@ -63,7 +63,7 @@ function List({ all }: { all: Switch[] }) {
   const now = useNow();
   const columns: Column<Switch>[] = [
     named('Switch', 'switches'),
-    { name: 'State', key: (s) => `${s.connected} ${s.synced}`, cell: (s) => <State of={s} />, width: 1.2 },
+    { name: 'State', key: (s) => `${s.connected} ${s.synced}`, cell: (s) => <State of={s} />, width: 1.4 },
     aged('For', (s) => s.since, now, 0.5, ''),
     counted('Entries', (s) => s.entries, 0.6),
     counted('Pending', (s) => s.pending, 0.6),
@@ -72,9 +72,10 @@ function List({ all }: { all: Switch[] }) {
       name: 'Ports down',
       key: (s) => reported(s)?.down?.length ?? 0,
       cell: (s) => reported(s)?.down?.join(', '),
+      width: 0.6,
     },
     coded('Node', (s) => s.node, 1.2),
-    { name: 'Programmed by', key: (s) => s.address ?? '', cell: (s) => <Programmed of={s} />, width: 1.8 },
+    { name: 'Programmed by', key: (s) => s.address ?? '', cell: (s) => <Programmed of={s} />, width: 2.9 },
   ];
   return (
     <>

@@ -8,7 +8,7 @@ import { ByJob } from '../components/tried';
 import { NetworkPicture } from '../components/network';
 import { Answer, Empty, Failure, Loading, NoFabric } from '../components/states';
 import { linkState, mostDrawn, suspectLinks } from '../domain/fabric';
-import { formatShare } from '../domain/format';
+import { formatDuration, formatShare } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
 import { eventsOf, formatParts, parseParts, scenarioOf, toggle, type Part } from '../domain/whatif';
 import { useParam } from '../store/place';
@@ -187,7 +187,7 @@ function Question({ links, nodes }: { links: Schemas['FabricLink'][]; nodes: Sch
 
 /** How long a step takes, and which share of its bandwidth the pattern of the job gets. */
 function step(s: Schemas['SimulatedStep'] | undefined): string {
-  return !s ? 'not known' : s.step === '0s' ? 'does not end' : `${s.step}, ${formatShare(s.share)}`;
+  return !s ? 'not known' : s.step === '0s' ? 'does not end' : `${formatDuration(s.step)}, ${formatShare(s.share)}`;
 }
 
 /** What jobs get before and after, those that lose most first. */

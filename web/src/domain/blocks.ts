@@ -1,12 +1,12 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import { states, stateTexts, type LinkState } from './fabric';
 import { formatCount, formatShare } from './format';
 import { grouped } from './grouped';
 import { portsOf } from './load';
 import { natural } from './natural';
 
-type Link = components['schemas']['FabricLink'];
-type Node = components['schemas']['FabricNode'];
+type Link = Schemas['FabricLink'];
+type Node = Schemas['FabricNode'];
 
 /** Switches of a Clos that belong together: a pod, or the top tier of a plane. */
 export interface Block {
@@ -146,7 +146,7 @@ export function cellsOf(d: Division, stateOf: (l: Link) => LinkState): Uint8Arra
 }
 
 /** What there is of the use of links, by plane: as the API answers. */
-type Use = components['schemas']['Matrix'];
+type Use = Schemas['Matrix'];
 
 /**
  * What the links of each cell carry, in the busier of their directions: shares of what they can, 0 to 1; -1 where

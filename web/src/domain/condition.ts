@@ -1,6 +1,6 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 
-type Condition = components['schemas']['GroupCondition'];
+type Condition = Schemas['GroupCondition'];
 
 /** What a condition is called while it is so, and while it is not. */
 const words: Record<Condition['type'], readonly [is: string, isNot: string]> = {

@@ -1,9 +1,7 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import { grouped } from './grouped';
 import { reverse } from './network';
 import { natural } from './natural';
-
-type S = components['schemas'];
 
 /** What a port out of service takes away from others. */
 interface CutOff {
@@ -24,10 +22,10 @@ interface CutOff {
 /** Computes what is cut off when a port goes out of service, by what is up now. */
 export function cutOff(
   port: { switch: string; port: number; link?: string },
-  links: readonly S['FabricLink'][],
-  hosts: readonly S['FabricHost'][],
-  groups: readonly S['Group'][],
-  tenants: readonly S['Tenant'][],
+  links: readonly Schemas['FabricLink'][],
+  hosts: readonly Schemas['FabricHost'][],
+  groups: readonly Schemas['Group'][],
+  tenants: readonly Schemas['Tenant'][],
 ): CutOff {
   const names = new Map(
     links.flatMap((l) => [
@@ -46,8 +44,8 @@ export function cutOff(
     for (const at of seen) for (const l of from.get(at) ?? []) seen.add(l.status.to);
     return seen;
   };
-  const at = (p: S['HostPort']) => p.status.leafName === port.switch && p.status.leafPort === port.port;
-  const inside = (h: S['FabricHost'], part: ReadonlySet<string>) => h.ports.some((p) => part.has(p.status.leaf));
+  const at = (p: Schemas['HostPort']) => p.status.leafName === port.switch && p.status.leafPort === port.port;
+  const inside = (h: Schemas['FabricHost'], part: ReadonlySet<string>) => h.ports.some((p) => part.has(p.status.leaf));
   // Of the two parts that a link leaves, the one with fewer hosts is cut off.
   const link = links.find((l) => l.id === port.link);
   let lost: ReadonlySet<string> = new Set();
@@ -59,7 +57,7 @@ export function cutOff(
       lost = a! < b! || (a === b && near.size < far.size) ? near : far;
     }
   }
-  const left = (h: S['FabricHost']) => h.ports.filter((p) => !at(p) && !lost.has(p.status.leaf)).length;
+  const left = (h: Schemas['FabricHost']) => h.ports.filter((p) => !at(p) && !lost.has(p.status.leaf)).length;
   const away = hosts.filter((h) => h.ports.length > 0 && left(h) === 0 && (h.ports.some(at) || inside(h, lost)));
   const isAway = new Set(away.map((h) => h.address));
   // Hosts at one disabled port are alone; those of one part still reach each other.

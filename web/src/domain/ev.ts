@@ -1,6 +1,4 @@
-import type { components } from '../api/schema';
-
-type S = components['schemas'];
+import type { Schemas } from '../api/client';
 
 /** Reads an IPv6 address (RFC 4291) as a number; undefined for text that is none. */
 export function parseAddress(text: string): bigint | undefined {
@@ -69,7 +67,7 @@ interface Container {
  * its uSID out, and the one that has taken the last goes on with the next segment. The widths are
  * those of the profile's format, that of the locator block first.
  */
-export function containers(packet: S['EvPacket'], widths: readonly number[]): Container[] {
+export function containers(packet: Schemas['EvPacket'], widths: readonly number[]): Container[] {
   const block = BigInt(widths[0] ?? 32),
     id = BigInt(widths[1] ?? 16);
   const list: Container[] = [];

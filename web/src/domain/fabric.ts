@@ -1,11 +1,11 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import { grouped } from './grouped';
 import { natural } from './natural';
 import { reverse } from './network';
 
-type Link = components['schemas']['FabricLink'];
-type Node = components['schemas']['FabricNode'];
-type Suspect = components['schemas']['SuspectView'];
+type Link = Schemas['FabricLink'];
+type Node = Schemas['FabricNode'];
+type Suspect = Schemas['SuspectView'];
 
 /** What of a link is worst, from good to bad; none: there is no link. */
 export const states = ['none', 'up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const;
@@ -42,7 +42,7 @@ export function stateSince(
   l: Link,
   state: LinkState,
   nodes: readonly Node[],
-  planes: readonly components['schemas']['FabricPlane'][],
+  planes: readonly Schemas['FabricPlane'][],
   suspects: readonly Suspect[],
 ): string | undefined {
   const first = (times: string[]) => times.sort((a, b) => Date.parse(a) - Date.parse(b))[0];

@@ -1,4 +1,4 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import type { Spec } from './spec';
 
 /** Reports whether source and receivers of a group connect by RDMA CM, and bring their queue pairs. */
@@ -26,7 +26,7 @@ interface Qpns {
 }
 
 /** Returns the first numbers from 256 and from 512 on that no group uses at any host. */
-export function freeQpns(groups: readonly Pick<components['schemas']['Group'], 'spec' | 'status'>[]): Qpns {
+export function freeQpns(groups: readonly Pick<Schemas['Group'], 'spec' | 'status'>[]): Qpns {
   const used = new Set(
     groups.flatMap(({ spec, status }) =>
       [spec.source, ...(spec.receivers ?? []), ...(status.connections ?? [])].map((end) => end?.qpn),
@@ -62,7 +62,7 @@ const receivers = (spec: Spec) => (spec['receivers'] as Spec[] | undefined) ?? [
 const host = (of: Spec): Spec => ('address' in of ? { address: of['address'] } : {});
 
 /** Returns the receivers that hold a group up, by the branches "SWITCH INDEX" that lead to them. */
-export function stalledBranches<R extends Pick<components['schemas']['StalledReceiver'], 'switch' | 'branch'>>(
+export function stalledBranches<R extends Pick<Schemas['StalledReceiver'], 'switch' | 'branch'>>(
   receivers: readonly R[],
   branches: readonly { switch: string; index: number; child?: string }[],
 ): Map<string, R> {

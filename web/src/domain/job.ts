@@ -1,8 +1,6 @@
 import { pageOf, type Place } from './place';
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import type { Spec } from './spec';
-
-type S = components['schemas'];
 
 export const patterns = [
   'ring',
@@ -12,10 +10,10 @@ export const patterns = [
   'pipeline',
   'broadcast',
   'all-gather',
-] as const satisfies readonly S['JobCommunicator']['pattern'][];
+] as const satisfies readonly Schemas['JobCommunicator']['pattern'][];
 
 /** Says whether the fabric is ready for a job, as its status has it. */
-export function verdict(j: S['Job']): { tone: 'ok' | 'fault' | 'quiet'; text: string } {
+export function verdict(j: Schemas['Job']): { tone: 'ok' | 'fault' | 'quiet'; text: string } {
   if (j.status.phase === 'Draining') return { tone: 'quiet', text: 'ended, hosts take back' };
   if (j.status.phase === 'Done') return { tone: 'quiet', text: 'ended' };
   const ready = j.status.conditions?.find((c) => c.type === 'Ready');
@@ -25,7 +23,7 @@ export function verdict(j: S['Job']): { tone: 'ok' | 'fault' | 'quiet'; text: st
 }
 
 /** Says what a blocker means for the job. */
-export function meaning(b: S['JobBlocker']): string {
+export function meaning(b: Schemas['JobBlocker']): string {
   if (b.state === 'unknown') return 'What is not known may be bad: a job that starts now may find out.';
   switch (b.kind) {
     case 'switch':
@@ -48,7 +46,7 @@ export function meaning(b: S['JobBlocker']): string {
 const collections: Record<string, string> = { switch: 'switches', link: 'links', nic: 'hosts' };
 
 /** Where the object of a blocker is shown; undefined when it has no page. */
-export function blockerPlace(b: Pick<S['JobBlocker'], 'kind' | 'object'>): Place | undefined {
+export function blockerPlace(b: Pick<Schemas['JobBlocker'], 'kind' | 'object'>): Place | undefined {
   const collection = collections[b.kind];
   return b.object && collection ? pageOf(`${collection}/${b.object}`) : undefined;
 }

@@ -1,4 +1,4 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import { parseAddress } from './ev';
 
 /** What this page reads of a trace.Record, as dataplane/trace has it. */
@@ -26,10 +26,9 @@ export interface Record {
   outcome?: { result: string; port?: number; frame?: string; reason?: string };
   copies?: Record[];
 }
-type S = components['schemas'];
-export type Hop = Omit<S['JourneyHop'], 'record' | 'sent'> & {
+export type Hop = Omit<Schemas['JourneyHop'], 'record' | 'sent'> & {
   record: Record;
-  sent: Omit<S['JourneySent'], 'length'>[];
+  sent: Omit<Schemas['JourneySent'], 'length'>[];
 };
 
 export const lanes = ['Parser', 'Ingress', 'Copies', 'Egress', 'Deparser'] as const;

@@ -1,7 +1,7 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 
-type Link = components['schemas']['FabricLink'];
-type Columns = components['schemas']['LinkColumns'];
+type Link = Schemas['FabricLink'];
+type Columns = Schemas['LinkColumns'];
 interface Column<T> {
   values: T[] | null;
   index?: number[] | null;

@@ -1,8 +1,8 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import { formatShare } from './format';
 import { formatValue } from './history';
 
-type Top = components['schemas']['Top'];
+type Top = Schemas['Top'];
 
 /** A port of a switch, or of a host, which no switch reports. */
 export type Port = readonly [owner: string, port: string];
@@ -42,7 +42,7 @@ export function loadsOf(top: Top | undefined): Loads {
 }
 
 /** Columns of what all ports carry as the list that pictures of the past have; rates where a speed is not known. */
-export function topOf(c: components['schemas']['PortColumns'] | undefined): Top | undefined {
+export function topOf(c: Schemas['PortColumns'] | undefined): Top | undefined {
   if (!c) return undefined;
   const speeds = c.switches.some((s) => s.speed.some((x) => Number(x) > 0));
   const items = c.switches.flatMap((s) =>

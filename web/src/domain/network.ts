@@ -1,11 +1,9 @@
-import type { components } from '../api/schema';
-
-type S = components['schemas'];
+import type { Schemas } from '../api/client';
 
 export function condition(
-  all: S['GroupCondition'][] | null | undefined,
-  type: S['GroupCondition']['type'],
-): S['GroupCondition'] | undefined {
+  all: Schemas['GroupCondition'][] | null | undefined,
+  type: Schemas['GroupCondition']['type'],
+): Schemas['GroupCondition'] | undefined {
   return all?.find((c) => c.type === type);
 }
 
@@ -21,7 +19,7 @@ export function reverse(id: string): string {
   return to === undefined ? id : `${to}~${from}`;
 }
 
-export function linkName(l: S['FabricLink']): string {
+export function linkName(l: Schemas['FabricLink']): string {
   return `${l.status.fromName ?? l.status.from} → ${l.status.toName ?? l.status.to}`;
 }
 

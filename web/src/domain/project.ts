@@ -1,7 +1,5 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import { natural } from './natural';
-
-type S = components['schemas'];
 
 /** What projects have together, as forms offer it. */
 export interface Assigned {
@@ -29,28 +27,28 @@ export function covers(project: string, name: string): boolean {
 }
 
 /** Returns the project that a resource of a name is of, the one with the longest name; undefined: it is of none. */
-export function projectOf(name: string, projects: readonly S['Project'][]): S['Project'] | undefined {
+export function projectOf(name: string, projects: readonly Schemas['Project'][]): Schemas['Project'] | undefined {
   return projects
     .filter((p) => covers(p.name, name))
-    .reduce<S['Project'] | undefined>((a, b) => (a && a.name.length >= b.name.length ? a : b), undefined);
+    .reduce<Schemas['Project'] | undefined>((a, b) => (a && a.name.length >= b.name.length ? a : b), undefined);
 }
 
 /**
  * Reports whether a user may change the resource of a name: an administrator may change all, others
  * those of projects that they are editors of.
  */
-export function changes(session: S['Session'] | undefined, name: string): boolean {
+export function changes(session: Schemas['Session'] | undefined, name: string): boolean {
   return (
     session?.role === 'admin' || (session?.projects ?? []).some((p) => p.role === 'editor' && covers(p.name, name))
   );
 }
 
 /** Returns what projects have together. */
-export function assigned(projects: readonly S['Project'][]): Assigned {
+export function assigned(projects: readonly Schemas['Project'][]): Assigned {
   const things = projects.flatMap((p) => p.status.things ?? []);
-  const names = (kind: S['ProjectThing']['kind']) =>
+  const names = (kind: Schemas['ProjectThing']['kind']) =>
     [...new Set(things.filter((t) => t.kind === kind).map((t) => t.name))].sort(natural);
-  const values = (kind: S['ProjectThing']['kind']) => names(kind).map((value) => ({ value }));
+  const values = (kind: Schemas['ProjectThing']['kind']) => names(kind).map((value) => ({ value }));
   const hosts = new Map(things.filter((t) => t.kind === 'host' && t.address).map((t) => [t.address!, t]));
   return {
     projects: projects.map((p) => p.name),
@@ -87,7 +85,10 @@ export interface Quota {
 }
 
 /** What projects have a quota of, by the names of the API. */
-const limited: [what: string, of: keyof S['Project']['status']['used'] & keyof S['Project']['status']['left']][] = [
+const limited: [
+  what: string,
+  of: keyof Schemas['Project']['status']['used'] & keyof Schemas['Project']['status']['left'],
+][] = [
   ['Multicast groups', 'groups'],
   ['Receivers', 'receivers'],
   ['Tenants', 'tenants'],
@@ -101,7 +102,7 @@ const limited: [what: string, of: keyof S['Project']['status']['used'] & keyof S
 ];
 
 /** Returns what a project may make, has made, and may still make. */
-export function quotas({ spec, status: { used, left } }: S['Project']): Quota[] {
+export function quotas({ spec, status: { used, left } }: Schemas['Project']): Quota[] {
   const limits = { ...spec.quotas, bandwidth: spec.bandwidth };
   return limited.map(([what, of]) => ({
     what,

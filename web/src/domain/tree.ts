@@ -1,7 +1,5 @@
-import type { components } from '../api/schema';
+import type { Schemas } from '../api/client';
 import type { Spot } from './layout';
-
-type S = components['schemas'];
 
 /** A vertex of the picture of a multicast group: the source, a switch of the tree, or a receiver. */
 interface TreeVertex {
@@ -15,7 +13,7 @@ interface TreeEdge {
   from: string;
   to: string;
   /** State of the branch in its switch; absent for the source's link, and before the switch has answered. */
-  state?: S['BranchState'];
+  state?: Schemas['BranchState'];
 }
 
 interface TreeDrawing {
@@ -28,10 +26,10 @@ const hostId = (address: string) => `host ${address}`;
 
 /** Draws a tree from left to right, a column a level, leaves below each other in the order of branches. */
 export function drawTree(
-  tree: S['GroupTree'],
+  tree: Schemas['GroupTree'],
   source: string,
   names: ReadonlyMap<string, string>,
-  state: S['StateReport'] | undefined,
+  state: Schemas['StateReport'] | undefined,
 ): TreeDrawing {
   const nodes = new Map((tree.nodes ?? []).map((n) => [n.switch, n]));
   const states = new Map(
@@ -75,7 +73,7 @@ export function drawTree(
 }
 
 /** How far a branch is behind the branch that is furthest, in PSNs modulo 2^24; undefined when either is unknown. */
-export function lag(branch: S['BranchState'], all: readonly S['BranchState'][]): number | undefined {
+export function lag(branch: Schemas['BranchState'], all: readonly Schemas['BranchState'][]): number | undefined {
   const known = all.filter((b) => b.answered && b.valid && b.epoch === branch.epoch).map((b) => b.ackPsn);
   if (!branch.answered || !branch.valid || known.length === 0) return undefined;
   // The furthest is the one that no other is less than half the space ahead of.

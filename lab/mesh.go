@@ -33,6 +33,8 @@ type MeshConfig struct {
 	// Renew makes a flow end, and not the mesh, when the flow's queue pair fails or one of its hosts
 	// dies: see Mesh.Renew.
 	Renew bool
+	// Forget makes receivers keep no octets: flows have no Memory, and none is Corrupt.
+	Forget bool
 	// QP is common to all queue pairs; numbers, addresses, PSNs, Congestion and Sprayer
 	// are set by the mesh. Default nic.DefaultQPConfig.
 	QP mrc.QPConfig
@@ -61,7 +63,7 @@ type Flow struct {
 	Source, Sink *MRCNode
 	QP, SinkQP   *mrc.QP
 	Spray        *spray.Set // nil: the host's own
-	Memory       []byte
+	Memory       []byte     // nil: the far end keeps nothing
 	// Began and Ended are when the first WRITE was posted and the last one completed.
 	Began, Ended time.Duration
 	// Err is why the flow has ended, in a mesh that renews flows; nil as long as it goes on.
@@ -118,7 +120,10 @@ func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
 
 func (m *Mesh) newFlow(i int, c FlowConfig) (*Flow, error) {
 	w := m.world
-	f := &Flow{FlowConfig: c, Memory: make([]byte, c.Bytes), due: c.Bytes}
+	f := &Flow{FlowConfig: c, due: c.Bytes}
+	if !m.cfg.Forget {
+		f.Memory = make([]byte, c.Bytes)
+	}
 	var err error
 	if f.Source, err = w.MRCHost(c.From); err != nil {
 		return nil, err
@@ -133,10 +138,16 @@ func (m *Mesh) newFlow(i int, c FlowConfig) (*Flow, error) {
 func (m *Mesh) connect(i int, f *Flow) error {
 	f.number = m.world.flows
 	m.world.flows++
-	if _, err := f.Sink.RegisterMR(0, f.rkey(), f.Memory, verbs.AccessRemoteWrite); err != nil {
+	var err error
+	if m.cfg.Forget {
+		_, err = f.Sink.RegisterForeign(0, f.rkey(), verbs.Foreign{Memory: verbs.Nothing{},
+			Size: uint64(f.Bytes)}, verbs.AccessRemoteWrite)
+	} else {
+		_, err = f.Sink.RegisterMR(0, f.rkey(), f.Memory, verbs.AccessRemoteWrite)
+	}
+	if err != nil {
 		return err
 	}
-	var err error
 	if f.QP, f.Spray, err = m.newQP(i, f, f.Source, f.Sink); err != nil {
 		return err
 	}

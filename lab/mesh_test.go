@@ -95,6 +95,28 @@ func TestMesh(t *testing.T) {
 	}
 }
 
+// TestForget: a receiver that keeps nothing acknowledges every octet.
+func TestForget(t *testing.T) {
+	const rate, octets = 100e9, 64 << 10
+	w := fabric(t, ClosConfig{Planes: 1, Rate: rate, Delay: time.Microsecond}, 1)
+	m, err := w.NewMesh(MeshConfig{Flows: []FlowConfig{{From: "H1", To: "H4", Bytes: octets}},
+		Forget: true, QP: mrc.DefaultQPConfig(), Congestion: nscc.DefaultConfig(nscc.Network{
+			Rate: rate, RTT: 12 * time.Microsecond, MTU: 4096})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(w.Now()+time.Second, func() bool { err = m.Pump(); return err != nil || m.Done() })
+	f := m.Flows[0]
+	if got := f.SinkQP.Counters().PayloadReceived; err != nil || !m.Done() || got != octets ||
+		f.Memory != nil || m.Corrupt() > 0 {
+		t.Errorf("%v; %d octets arrived, %d are kept, %d flows corrupt", err, got, len(f.Memory),
+			m.Corrupt())
+	}
+}
+
 func TestClos(t *testing.T) {
 	n := Clos(ClosConfig{Planes: 3, T0: 2, T1: 2, Hosts: 4})
 	if err := n.Complete(); err != nil {

@@ -35,6 +35,19 @@ type Foreign struct {
 	Domain uint32
 }
 
+// Nothing is memory of any size that reads as zeros and keeps nothing: for [Foreign].Memory and
+// [WorkRequest].From.
+type Nothing struct{}
+
+// ReadAt implements io.ReaderAt.
+func (Nothing) ReadAt(p []byte, _ int64) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// WriteAt implements io.WriterAt.
+func (Nothing) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
 // Admits reports whether peers of queue pairs in a protection domain may write n octets at va: the
 // region is registered and remotely writable, and contains all n octets. A nil region admits
 // nothing. Domain 0 matches every domain.

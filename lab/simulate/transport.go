@@ -143,7 +143,7 @@ func (e mrcEnd) write(octets int, immediate uint32) (full bool, err error) {
 		return true, nil
 	}
 	return false, e.PostSend(e.node.Now(), verbs.WorkRequest{Op: verbs.OpWriteImmediate,
-		From: nothing{}, Length: octets, RKey: rkey, Immediate: immediate})
+		From: verbs.Nothing{}, Length: octets, RKey: rkey, Immediate: immediate})
 }
 
 func (e mrcEnd) wake() { e.node.Wake() }
@@ -220,8 +220,8 @@ func (s *Scenario) register(w *lab.World) (memory []byte, err error) {
 		if node, failed := w.Host(h.Name); failed == nil {
 			_, err = node.RegisterMR(0, rkey, memory, verbs.AccessRemoteWrite)
 		} else if node, failed := w.MRCHost(h.Name); failed == nil {
-			_, err = node.RegisterForeign(0, rkey, verbs.Foreign{Memory: nothing{}, Size: maxMessage},
-				verbs.AccessRemoteWrite)
+			_, err = node.RegisterForeign(0, rkey, verbs.Foreign{Memory: verbs.Nothing{},
+				Size: maxMessage}, verbs.AccessRemoteWrite)
 		}
 		if err != nil {
 			return nil, err

@@ -17,16 +17,6 @@ const (
 	rkey       = 0x1000
 )
 
-// nothing is memory that reads as zeros and keeps nothing.
-type nothing struct{}
-
-func (nothing) ReadAt(p []byte, _ int64) (int, error) {
-	clear(p)
-	return len(p), nil
-}
-
-func (nothing) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
-
 // A worker runs the steps of one job. Each rank computes, sends and receives the messages of a
 // step, and begins the next step when all these messages have arrived.
 type worker struct {

@@ -48,7 +48,7 @@ func (f *fabric) writeWith(t testing.TB, seed uint64,
 	}
 	edit(&qp)
 	m, err := f.NewMesh(lab.MeshConfig{
-		Flows: flows, QP: qp, Congestion: nscc.DefaultConfig(f.network()),
+		Flows: flows, QP: qp, Congestion: nscc.DefaultConfig(f.network()), Forget: f.forget,
 		Profile: func(i int, from, to *lab.MRCNode) spray.Profile {
 			return profile(i, from.Name, to.Name)
 		},
@@ -60,7 +60,7 @@ func (f *fabric) writeWith(t testing.TB, seed uint64,
 }
 
 // run lets the flows come to their end, and checks what holds in every network without faults:
-// nothing is lost, no timer expires, and every octet is where it belongs.
+// nothing is lost, no timer expires, and every octet is where it belongs, if receivers keep octets.
 func (e *experiment) run(limit time.Duration) {
 	e.t.Helper()
 	e.start()

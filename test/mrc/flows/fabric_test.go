@@ -59,6 +59,7 @@ type fabric struct {
 	*lab.World
 	links
 	planes int
+	forget bool // receivers keep no octets
 	assign *ev.Assignment
 	nodes  map[string]topology.NodeID // by switch
 }

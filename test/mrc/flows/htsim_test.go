@@ -139,7 +139,9 @@ func processor(t *testing.T) time.Duration {
 func simulate(t *testing.T, c lab.ClosConfig, l links, flows []lab.FlowConfig,
 	seed uint64) (o outcome) {
 	t.Helper()
-	e := newFabric(t, c, ev.ModeStructured, l, seed).write(t, seed, nil, flows...)
+	f := newFabric(t, c, ev.ModeStructured, l, seed)
+	f.forget = true // as in htsim, which has no octets
+	e := f.write(t, seed, nil, flows...)
 	arrived := func() (frames int) {
 		for _, w := range e.Wires() {
 			frames += int(w.Sent)

@@ -267,11 +267,7 @@ function ThemeChoice() {
       name="Theme"
       value={theme}
       set={(t) => setTheme(t as Theme)}
-      of={[
-        ['system', 'Auto'],
-        ['light', 'Light'],
-        ['dark', 'Dark'],
-      ]}
+      of={{ system: 'Auto', light: 'Light', dark: 'Dark' }}
     />
   );
 }

@@ -24,7 +24,7 @@ export function Select({ value, set, of, none, ...rest }: SelectProps) {
   );
 }
 
-/** A list with a label; each of its values is a text, or a value and what is shown of it. */
+/** A list with a label, of values that are shown as they are, with what is shown of them, or as a record of both. */
 export function Choose(props: {
   /** Absent: a screen reader alone says what it is. */
   label?: string;
@@ -32,11 +32,13 @@ export function Choose(props: {
   name?: string;
   value: string;
   set: (value: string) => void;
-  of: readonly (string | readonly [value: string, text: string])[];
+  of: readonly (string | readonly [value: string, text: string])[] | Readonly<Record<string, string>>;
   none?: string;
 }) {
   const { label, name, of, ...rest } = props;
-  const choices = of.map((o): Choice => (typeof o === 'string' ? { value: o } : { value: o[0], label: o[1] }));
+  const choices = (Array.isArray(of) ? of : Object.entries(of)).map((o): Choice =>
+    typeof o === 'string' ? { value: o } : { value: o[0], label: o[1] },
+  );
   const list = <Select aria-label={name} of={choices} {...rest} />;
   return label ? (
     <label>

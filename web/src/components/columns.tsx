@@ -94,27 +94,14 @@ export const timed = <T,>(name: string, of: (row: T) => string, width?: number):
   width,
 });
 
-/** How long ago something was. */
-export const aged = <T,>(
-  name: string,
-  of: (row: T) => string | undefined,
-  now: number,
-  width?: number,
-  none?: string,
-): Column<T> => shown(name, of, (at) => formatAge(at, now), { width, none });
-
-/** The same as a time ago. */
-export const ago = <T,>(
-  name: string,
-  of: (row: T) => string | undefined,
-  now: number,
-  width?: number,
-  none?: string,
-): Column<T> => shown(name, of, (at) => `${formatAge(at, now)} ago`, { width, none });
-
-/** How long it is until something ends. */
-export const ending = <T,>(name: string, of: (row: T) => string | undefined, now: number, width?: number): Column<T> =>
-  shown(name, of, (at) => formatUntil(at, now), { width });
+const apart =
+  (say: (time: string, now: number) => string) =>
+  <T,>(name: string, of: (row: T) => string | undefined, now: number, width?: number, none?: string): Column<T> =>
+    shown(name, of, (at) => say(at, now), { width, none });
+/** How long something has lasted, how long ago something was, and how long it is until something is. */
+export const aged = apart(formatAge),
+  ago = apart((at, now) => `${formatAge(at, now)} ago`),
+  ending = apart(formatUntil);
 
 /** A rate in bit/s; 0 is none. */
 export const rated = <T,>(name: string, of: (row: T) => number | undefined, width?: number, none = '') =>

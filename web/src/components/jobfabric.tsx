@@ -84,15 +84,7 @@ function Pairs({ of: r }: { of: Racks }) {
     <>
       <div className="heading">
         <h2>Ranks by ranks</h2>
-        <Choose
-          label="Show"
-          value={show}
-          set={setShow}
-          of={[
-            ['paths', 'paths left'],
-            ['rtt', 'round trip'],
-          ]}
-        />
+        <Choose label="Show" value={show} set={setShow} of={{ paths: 'paths left', rtt: 'round trip' }} />
       </div>
       <div className="hero">
         {r.pairs ? (

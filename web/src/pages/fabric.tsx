@@ -125,11 +125,11 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
             label="As"
             value={view}
             set={setView}
-            of={[
-              ...(big && !block ? [['blocks', 'planes and pods'] as const] : []),
-              ['matrix', 'matrices'],
-              ...(fits ? ['picture'] : []),
-            ]}
+            of={{
+              ...(big && !block && { blocks: 'planes and pods' }),
+              matrix: 'matrices',
+              ...(fits && { picture: 'picture' }),
+            }}
           />
         )}
         {tiered && view === 'matrix' && (
@@ -137,11 +137,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
             label="Show"
             value={show}
             set={setShow}
-            of={[
-              ['state', 'states'],
-              ['up', 'use from T0 to T1'],
-              ['down', 'use from T1 to T0'],
-            ]}
+            of={{ state: 'states', up: 'use from T0 to T1', down: 'use from T1 to T0' }}
           />
         )}
         {view === 'matrix' && tiered && <StateLegend />}

@@ -117,15 +117,7 @@ function Question({ links, nodes }: { links: Schemas['FabricLink'][]; nodes: Sch
   return (
     <>
       <p className="filters">
-        <Choose
-          label="What is chosen"
-          value={action}
-          set={setAction}
-          of={[
-            ['fail', 'fails'],
-            ['drain', 'is drained'],
-          ]}
-        />
+        <Choose label="What is chosen" value={action} set={setAction} of={{ fail: 'fails', drain: 'is drained' }} />
         <label>
           Choose{' '}
           <input

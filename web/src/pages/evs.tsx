@@ -235,14 +235,7 @@ function EvTable({ name, label, chosen }: { name: string; label: string; chosen?
   return (
     <>
       <p className="filters">
-        <Choose
-          label="State"
-          name={`${label}, state`}
-          value={state}
-          set={setState}
-          of={Object.entries(stateTexts)}
-          none="any"
-        />
+        <Choose label="State" name={`${label}, state`} value={state} set={setState} of={stateTexts} none="any" />
       </p>
       <Answer of={profile} what="EVs">
         {() => (
@@ -451,34 +444,20 @@ function Address({ of: c }: { of: ReturnType<typeof containers>[number] }) {
   );
 }
 
-const durations = ['adjustPeriodThreshold', 'baseRtt', 'qaThreshold', 'targetDelay', 'fastDelay', 'nackDelay'];
-const numbers = [
-  'maxCwnd',
-  'minCwnd',
-  'adjustBytesThreshold',
-  'eta',
-  'fi',
-  'fiScale',
-  'gamma',
-  'maxMdJump',
-  'qaGate',
-  'alpha',
-  'delayWeight',
-  'delayRelief',
-];
-const ccFields = [
-  field.group('nscc', 'NSCC (OCP MRC 1.0)', [
-    ...durations.map((name) => field.text(name, name, { hint: 'a duration such as 9us' })),
-    ...numbers.map((name) => field.number(name, name)),
-    field.flag('disableQa', 'no quick adapt'),
-  ]),
-];
-
-/** A new one begins as the first one is. */
-const useCcForm = (): Described => ({
-  first: (useQuery(ask.ccProfiles).data?.[0]?.spec ?? { nscc: {} }) as unknown as Spec,
-  fields: ccFields,
-});
+/** A field for each parameter of NSCC that the API has, as the API explains it; a new profile begins as the first. */
+function useCcForm(): Described {
+  const api = useQuery(ask.openApi),
+    first = useQuery(ask.ccProfiles).data?.[0]?.spec ?? { nscc: {} };
+  const parameters = Object.entries(api.data?.components.schemas.Nscc?.properties ?? {});
+  const fields = parameters.map(([name, { type, description: hint }]) =>
+    type === 'string'
+      ? field.text(name, name, { hint })
+      : type === 'boolean'
+        ? field.flag(name, name, { hint })
+        : field.number(name, name, { hint }),
+  );
+  return { first: first as unknown as Spec, fields: [field.group('nscc', 'NSCC (OCP MRC 1.0)', fields)] };
+}
 
 function CCProfiles() {
   const now = useNow();

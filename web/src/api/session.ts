@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import { kept } from '../store/kept';
 import { signal } from '../store/signal';
 import type { components } from './schema';
 
@@ -17,30 +18,12 @@ const key = 'weft-project';
 const header = 'X-Weft-Project';
 const session = signal<Session | undefined>(undefined);
 let whole: Session | undefined;
-let project = remembered();
-
-function remembered(): string {
-  try {
-    return window.localStorage.getItem(key) ?? '';
-  } catch {
-    return ''; // a browser that keeps nothing
-  }
-}
-
-function remember(name: string): void {
-  project = name;
-  try {
-    if (name) window.localStorage.setItem(key, name);
-    else window.localStorage.removeItem(key);
-  } catch {
-    // It holds for this page.
-  }
-}
+const project = kept(key);
 
 /** Adds what a request needs to its headers; anywhere: it is not bound to the chosen project. */
 export function authorize(method: string, headers: Headers, anywhere = false): void {
   if (whole?.csrf && method !== 'GET' && method !== 'HEAD') headers.set('X-Weft-CSRF', whole.csrf);
-  if (project && !anywhere) headers.set(header, project);
+  if (project.get() && !anywhere) headers.set(header, project.get());
 }
 
 let address = '',
@@ -56,7 +39,7 @@ export async function readSession(url: string = address): Promise<void> {
   if (!answer.ok) throw new Error(`The controller answers ${answer.status}.`);
   const all = (await answer.json()) as Session;
   let own = all;
-  const chosen = project;
+  const chosen = project.get();
   if (chosen && all.name !== '') {
     const there = await ask({ [header]: chosen });
     if (there.ok) own = (await there.json()) as Session;
@@ -65,7 +48,7 @@ export async function readSession(url: string = address): Promise<void> {
   if (turn !== reading) return;
   if (chosen && all.name !== '' && own === all) {
     // The user is no member any more, or the project is gone: what is shown of it goes too.
-    remember('');
+    project.set('');
     session.set(undefined);
   }
   whole = all;
@@ -85,13 +68,13 @@ export function recheck(): void {
 
 /** Notes that the server has forbidden a request: in a project that may be because the user is no member any more. */
 export function forbidden(): void {
-  if (project) recheck();
+  if (project.get()) recheck();
 }
 
 /** Has the user act as a member of a project alone; '': of all that it may. */
 export function chooseProject(name: string): void {
-  if (name === project) return;
-  remember(name);
+  if (name === project.get()) return;
+  project.set(name);
   session.set(undefined);
   const retry = (wait: number) => {
     readSession().catch(() => setTimeout(() => retry(Math.min(5_000, 2 * wait)), wait));
@@ -100,7 +83,7 @@ export function chooseProject(name: string): void {
 }
 
 /** The name of the chosen project; '' for none. */
-export const useProject = () => useSyncExternalStore(subscribe, () => project);
+export const useProject = () => useSyncExternalStore(subscribe, project.get);
 
 /** Notes that the server refused a request for want of credentials: the session has ended. */
 export function refuse(): void {
@@ -112,10 +95,10 @@ export function refuse(): void {
 
 export async function began(s: Session): Promise<void> {
   whole = { ...s, ways: s.ways ?? whole?.ways };
-  if (!project) session.set(whole);
+  if (!project.get()) session.set(whole);
   else
     await readSession().catch(() => {
-      remember('');
+      project.set('');
       session.set(whole);
     });
 }

@@ -1,14 +1,11 @@
 import { useSyncExternalStore } from 'react';
+import { kept } from './kept';
 import { signal } from './signal';
 
 export type Theme = 'system' | 'light' | 'dark';
 
-const key = 'weft.theme';
-
-function read(): Theme {
-  const stored = localStorage.getItem(key);
-  return stored === 'light' || stored === 'dark' ? stored : 'system';
-}
+const chosen = kept('weft.theme');
+const read = (): Theme => (['light', 'dark'] as const).find((t) => t === chosen.get()) ?? 'system';
 
 const theme = signal(read());
 export const useTheme = theme.use;
@@ -22,9 +19,9 @@ export function applyTheme(): void {
 theme.subscribe(applyTheme);
 system.addEventListener('change', () => theme.set(read()));
 
-export function setTheme(chosen: Theme): void {
-  localStorage.setItem(key, chosen);
-  theme.set(chosen);
+export function setTheme(next: Theme): void {
+  chosen.set(next);
+  theme.set(next);
 }
 
 /** What is on the screen. */

@@ -24,16 +24,17 @@ export class ApiError extends Error {
   }
 }
 
-const session: Middleware = {
+/** Has requests say who asks, in the chosen project or anywhere. */
+const session = (anywhere: boolean): Middleware => ({
   onRequest({ request }) {
-    authorize(request.method, request.headers);
+    authorize(request.method, request.headers, anywhere);
     return request;
   },
   onResponse({ response }) {
     if (response.status === 401) refuse();
-    if (response.status === 403) forbidden();
+    if (response.status === 403 && !anywhere) forbidden();
   },
-};
+});
 
 /** Answers of which large numbers are marked strings until body has made BigInts of them. */
 const exact = new WeakSet<Response>();
@@ -50,19 +51,11 @@ const numbers: Middleware = {
 
 const options = { baseUrl: base, headers: { Accept: 'application/json' }, bodySerializer: formatExact };
 export const client = createClient<paths>(options);
-client.use(numbers, session);
+client.use(numbers, session(false));
 
 /** The client for what is not bound to the chosen project. */
 export const anywhere = createClient<paths>(options);
-anywhere.use(numbers, {
-  onRequest({ request }) {
-    authorize(request.method, request.headers, true);
-    return request;
-  },
-  onResponse({ response }) {
-    if (response.status === 401) refuse();
-  },
-});
+anywhere.use(numbers, session(true));
 
 /** Returns the body of an answer, or throws an ApiError. */
 export async function body<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {

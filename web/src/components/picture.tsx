@@ -70,7 +70,7 @@ export function Picture(props: {
   /** The lanes of a link beside each other, each at the right of its way; none of one that is not up. */
   const lanesOf = (e: Edge, a: Spot, b: Spot, small: boolean): Lane[] => {
     if (!e.lanes || e.state !== 'up' || gone(e)) return [];
-    const long = Math.hypot(b.x - a.x, b.y - a.y) || 1,
+    const long = distance(a, b) || 1,
       x = -(b.y - a.y) / long,
       y = (b.x - a.x) / long;
     return e.lanes.map((share = 0, way) => {
@@ -85,6 +85,12 @@ export function Picture(props: {
   const where = (id: string, width: number) => {
     const s = spots.get(id);
     return s && { x: view.x + view.scale * s.x * width, y: view.y + view.scale * s.y * height };
+  };
+  /** Both ends of a link; undefined while one of them has no place. */
+  const endsOf = (e: Edge, width: number): [Spot, Spot] | undefined => {
+    const a = where(e.from, width),
+      b = where(e.to, width);
+    return a && b && [a, b];
   };
   const draw = (c: CanvasRenderingContext2D, w: number, inks: Inks) => {
     const ink = inks.states;
@@ -102,10 +108,10 @@ export function Picture(props: {
     for (const strong of [false, true]) {
       for (const e of edges) {
         if ((e.strong ?? e.state !== 'up') !== strong) continue;
-        const a = where(e.from, w),
-          b = where(e.to, w);
-        if (!a || !b) continue;
-        const stands = e.id === over || lit?.has(e.id),
+        const ends = endsOf(e, w);
+        if (!ends) continue;
+        const [a, b] = ends,
+          stands = e.id === over || lit?.has(e.id),
           dead = gone(e);
         c.globalAlpha = faint(e.id);
         for (const lane of lanesOf(e, a, b, small)) {
@@ -121,15 +127,11 @@ export function Picture(props: {
         if (arrows && e.strong) arrow(c, a, b, c.strokeStyle);
         c.globalAlpha = 1;
         const text = e.label ?? (small ? '' : stateMark[e.state]);
-        if (text) texts.push([text, middleOf(a, b), e.label ? inks.ink : ink[e.state]]);
+        if (text) texts.push([text, along(a, b, 0.5), e.label ? inks.ink : ink[e.state]]);
         // The ports of what is pointed at.
         if (e.ports && (e.id === over || e.from === at || e.to === at)) {
-          const d = Math.hypot(b.x - a.x, b.y - a.y) || 1,
-            k = Math.min(0.4, 26 / d);
-          texts.unshift(
-            [e.ports[0], { x: a.x + (b.x - a.x) * k, y: a.y + (b.y - a.y) * k }, inks.ink],
-            [e.ports[1], { x: b.x + (a.x - b.x) * k, y: b.y + (a.y - b.y) * k }, inks.ink],
-          );
+          const k = Math.min(0.4, 26 / distance(a, b));
+          texts.unshift([e.ports[0], along(a, b, k), inks.ink], [e.ports[1], along(b, a, k), inks.ink]);
         }
       }
     }
@@ -192,48 +194,40 @@ export function Picture(props: {
     c.fillStyle = inks.ink;
     const edge = small ? 5 : 12; // of the nodes at its ends
     for (const e of edges) {
-      const a = where(e.from, w),
-        b = where(e.to, w);
-      if (!a || !b) continue;
+      const ends = endsOf(e, w);
+      if (!ends) continue;
       c.globalAlpha = lit && !lit.has(e.id) ? 0.2 : 0.75;
-      for (const lane of lanesOf(e, a, b, small)) {
+      for (const lane of lanesOf(e, ...ends, small)) {
         if (lane.used === undefined) continue;
         const key = `${e.id} ${lane.way}`,
-          long = Math.hypot(b.x - a.x, b.y - a.y) || 1,
+          long = distance(...ends),
           gap = 64 - 9 * lane.used;
         const phase = ((phases.current.get(key) ?? 0) + seconds * (14 + 150 * lane.share)) % gap;
         phases.current.set(key, phase);
         const size = Math.max(2.6, lane.width * 0.8);
         for (let d = phase + edge; d < long - edge; d += gap) {
-          const k = d / long;
-          c.fillRect(
-            lane.from.x + (lane.to.x - lane.from.x) * k - size / 2,
-            lane.from.y + (lane.to.y - lane.from.y) * k - size / 2,
-            size,
-            size,
-          );
+          const { x, y } = along(lane.from, lane.to, d / long);
+          c.fillRect(x - size / 2, y - size / 2, size, size);
         }
       }
     }
     rings.current.draw(c, inks, seconds, (id) => {
       const e = edges.find((x) => x.id === id),
         [a, b] = [where(e?.from ?? id, w), where(e?.to ?? id, w)];
-      return a && b && middleOf(a, b);
+      return a && b && along(a, b, 0.5);
     });
   };
   const find = (p: At) =>
     closest(vertices, 16, (v) => {
       const q = where(v.id, p.width);
-      return q ? Math.hypot(q.x - p.x, q.y - p.y) : Infinity;
+      return q ? distance(q, p) : Infinity;
     });
   const findEdge = (p: At) =>
     closest(edges, 6, (e) => {
-      const a = where(e.from, p.width),
-        b = where(e.to, p.width);
+      const [a, b] = endsOf(e, p.width) ?? [];
       if (!a || !b) return Infinity;
-      const size = (b.x - a.x) ** 2 + (b.y - a.y) ** 2 || 1,
-        k = Math.max(0, Math.min(1, ((p.x - a.x) * (b.x - a.x) + (p.y - a.y) * (b.y - a.y)) / size));
-      return Math.hypot(a.x + k * (b.x - a.x) - p.x, a.y + k * (b.y - a.y) - p.y);
+      const share = ((p.x - a.x) * (b.x - a.x) + (p.y - a.y) * (b.y - a.y)) / (distance(a, b) ** 2 || 1);
+      return distance(along(a, b, Math.max(0, Math.min(1, share))), p);
     });
   const edge = over === undefined ? undefined : edges.find((e) => e.id === over);
   const now = at !== undefined ? byId.get(at) : undefined;
@@ -274,7 +268,12 @@ export function Picture(props: {
   );
 }
 
-const middleOf = (a: Spot, b: Spot): Spot => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 });
+/** The point at a share of the way from one to another. */
+const along = (a: Spot, b: Spot, share: number): Spot => ({
+  x: a.x + (b.x - a.x) * share,
+  y: a.y + (b.y - a.y) * share,
+});
+const distance = (a: Spot, b: Spot) => Math.hypot(b.x - a.x, b.y - a.y);
 
 /** The id of what is nearest to a point; undefined where nothing is within so many pixels. */
 function closest<T extends { id: string }>(all: readonly T[], within: number, far: (x: T) => number) {
@@ -323,10 +322,10 @@ function note(c: CanvasRenderingContext2D, text: string, p: Spot, colour: string
 }
 
 function arrow(c: CanvasRenderingContext2D, a: Spot, b: Spot, colour: string | CanvasGradient | CanvasPattern) {
-  const d = Math.hypot(b.x - a.x, b.y - a.y) || 1,
+  const d = distance(a, b) || 1,
     ux = (b.x - a.x) / d,
-    uy = (b.y - a.y) / d;
-  const tip = { x: b.x - ux * 13, y: b.y - uy * 13 };
+    uy = (b.y - a.y) / d,
+    tip = along(a, b, 1 - 13 / d);
   c.fillStyle = colour;
   c.beginPath();
   c.moveTo(tip.x, tip.y);

@@ -17,21 +17,10 @@ export function parseAddress(text: string): bigint | undefined {
   return value;
 }
 
-/** Writes an IPv6 address as RFC 5952 has it. */
+/** Writes an IPv6 address as RFC 5952 has it, which is how hosts stand in a URL. */
 export function formatAddress(value: bigint): string {
-  const groups = Array.from({ length: 8 }, (_, i) => Number((value >> BigInt(112 - 16 * i)) & 0xffffn));
-  let best = { at: -1, length: 1 };
-  for (let i = 0; i < 8; i++) {
-    let n = 0;
-    while (i + n < 8 && groups[i + n] === 0) n++;
-    if (n > best.length) best = { at: i, length: n };
-  }
-  const text = (from: number, to: number) =>
-    groups
-      .slice(from, to)
-      .map((g) => g.toString(16))
-      .join(':');
-  return best.at < 0 ? text(0, 8) : `${text(0, best.at)}::${text(best.at + best.length, 8)}`;
+  const digits = value.toString(16).padStart(32, '0');
+  return new URL(`http://[${digits.match(/.{4}/g)!.join(':')}]`).hostname.slice(1, -1);
 }
 
 /** The bits of a structured EV, field by field; its fields begin at the most significant bit. */

@@ -36,24 +36,22 @@ export interface PlotProps {
   brush?: (from: number, to: number) => void;
 }
 
-/**
- * Values over time: lines with a legend of what they are at the crosshair, on average and at most. The
- * crosshair is one for all charts of a page; dragging over a time shows that time, in all of them.
- */
-export function Chart(props: {
+interface ChartProps extends Pick<PlotProps, 'times' | 'series' | 'lines' | 'spans'> {
   label: string;
   title?: ReactNode;
-  times: readonly number[];
-  series: readonly Line[];
   /** Seconds from one time to the next. */
   step?: number;
   /** The greatest values are shown as a share of it, too: bit/s. */
   speed?: number;
-  lines?: readonly Threshold[];
-  spans?: readonly { from: number; to: number }[];
   height?: number;
   note?: ReactNode;
-}) {
+}
+
+/**
+ * Values over time: lines with a legend of what they are at the crosshair, on average and at most. The
+ * crosshair is one for all charts of a page; dragging over a time shows that time, in all of them.
+ */
+export function Chart(props: ChartProps) {
   const { label, title, times, series, step = 1, speed, lines, spans, height = 150, note } = props;
   const { from, to, show } = useSpan();
   const at = useCrosshair();

@@ -137,18 +137,10 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
 }
 
 /** The jobs that a drain hurts. */
-function Hurt({ target }: { target: Target }) {
-  const nodes = useQuery({ ...ask.nodes, enabled: target.kind === 'node' });
-  switch (target.kind) {
-    case 'link':
-      return <Dependents kind="link" name={target.id} />;
-    case 'plane':
-      return <Dependents kind="plane" name={String(target.plane)} />;
-    case 'port':
-      return <Dependents kind="host" name={target.host} />;
-    case 'node': {
-      const name = nodes.data?.find((n) => n.id === target.id)?.status.name;
-      return name ? <Dependents kind="switch" name={name} /> : null;
-    }
-  }
+function Hurt({ target: t }: { target: Target }) {
+  const nodes = useQuery({ ...ask.nodes, enabled: t.kind === 'node' });
+  if (t.kind === 'port') return <Dependents kind="host" name={t.host} />;
+  if (t.kind !== 'node') return <Dependents kind={t.kind} name={t.kind === 'plane' ? String(t.plane) : t.id} />;
+  const name = nodes.data?.find((n) => n.id === t.id)?.status.name;
+  return name ? <Dependents kind="switch" name={name} /> : null;
 }

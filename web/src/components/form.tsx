@@ -23,8 +23,8 @@ import { Takes, Tried } from './tried';
 // What reads and writes YAML is as large as all pages: it comes when somebody opens its tab.
 const Yaml = lazy(() => import('./yaml'));
 
-/** Returns a variant as a way, which begins anew: nothing of what there was stays. */
-const anew = ({ label, fields, first }: Variant): Way => ({
+/** Returns a variant as a way, which begins again: nothing of what there was stays. */
+const asWay = ({ label, fields, first }: Variant): Way => ({
   label,
   fields,
   is: (of) => of[fields[0].name] !== undefined,
@@ -118,15 +118,18 @@ export function Writing(props: Editing & { in: Draft['in']; done: (name: string)
     refused = failed instanceof ApiError ? failed : undefined;
   // A field may change twice before what it shows does, and each key shows at once.
   const become = (d: Draft) => setDraft((latest.current = d));
-  const change = (next: Partial<Draft> | ((before: Draft) => Partial<Draft>)) => {
-    become({ ...latest.current, ...(typeof next === 'function' ? next(latest.current) : next), in: where });
-    keep(latest.current);
+  /** Forgets what the controller has said of the draft as it was. */
+  const anew = () => {
     trial.reset();
     write.reset();
   };
+  const change = (next: Partial<Draft> | ((before: Draft) => Partial<Draft>)) => {
+    become({ ...latest.current, ...(typeof next === 'function' ? next(latest.current) : next), in: where });
+    keep(latest.current);
+    anew();
+  };
   const attempt = (how: typeof trial | typeof write) => {
-    trial.reset();
-    write.reset();
+    anew();
     // Until the editor is there, the draft alone knows whether the text can be read.
     if (check.current ? check.current() : !draft.broken) how.mutate();
   };
@@ -189,8 +192,7 @@ export function Writing(props: Editing & { in: Draft['in']; done: (name: string)
             onClick={() => {
               forget();
               become({ in: where, from: of, name, spec: of.spec as Spec });
-              trial.reset();
-              write.reset();
+              anew();
             }}
           >
             Begin again from version {of.version}
@@ -370,7 +372,7 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
     case 'variant':
     case 'way': {
       const now = (get(spec, above) ?? {}) as Spec,
-        ways = f.kind === 'way' ? f.of : f.of.map(anew),
+        ways = f.kind === 'way' ? f.of : f.of.map(asWay),
         at = ways.find((w) => w.is(now)) ?? ways[0]!;
       return (
         <>

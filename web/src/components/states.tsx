@@ -63,7 +63,7 @@ export function Failures({ of }: { of: readonly Pick<UseQueryResult, 'isError' |
   return failed[0] && <Failure error={failed[0].error} retry={() => failed.forEach((q) => void q.refetch())} />;
 }
 
-/** Shows what queries answer: their loading, their failure, or the children with all data. */
+/** Shows what a query answers: its loading, their failure, or the children with all data. */
 export function Answer<T>(props: {
   of: UseQueryResult<T>;
   what: string;

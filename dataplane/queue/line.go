@@ -126,6 +126,9 @@ func (m *Manager[P]) release(p *portQueues[P]) {
 // popLine takes a packet whose turn on its port's wire has come.
 func (m *Manager[P]) popLine(now time.Duration) (e Place[P], depth int, ok bool) {
 	for _, p := range m.busy {
+		if p.line.free > now { // before next looks at the queues
+			continue
+		}
 		prio, at := p.next()
 		if at > now {
 			continue
@@ -147,6 +150,9 @@ func (m *Manager[P]) popLine(now time.Duration) (e Place[P], depth int, ok bool)
 // linesDue returns when the next packet that waits for a wire may leave.
 func (m *Manager[P]) linesDue() (at time.Duration, ok bool) {
 	for _, p := range m.busy {
+		if ok && p.line.free >= at {
+			continue
+		}
 		if _, t := p.next(); !ok || t < at {
 			at, ok = t, true
 		}

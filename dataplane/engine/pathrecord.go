@@ -283,8 +283,9 @@ func (r *recorder) deparse() (src []source, b []byte) {
 			r.lose()
 			return
 		}
+		src, b = slices.Grow(src, s.len()), append(b, c.frame.b[s.off:s.end]...)
 		for i := s.off; i < s.end; i++ {
-			src, b = append(src, r.inAt(int(i))), append(b, c.frame.b[i])
+			src = append(src, r.inAt(int(i)))
 		}
 	}
 	fixedPart := func(from, to int) {

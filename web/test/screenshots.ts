@@ -3,24 +3,23 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pages } from '../src/domain/pages';
+import { pages, type PageName } from '../src/domain/pages';
 import { browse, Lab, open, type Schemas } from './kit';
 
 const folder = process.env.WEFT_SCREENSHOTS ?? '';
 const screens = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
-/** Pages of one object, and what is made for them, by lab; every lab has the pages of lists besides. */
-const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> = {
+/** Pages of one object, and what is made for them, by lab; a lab has the pages of lists besides, unless it has some. */
+const labs: Record<string, { lists?: PageName[]; pages: string[]; made: Record<string, unknown> }> = {
   figure1: {
     pages: [
       'groups/demo',
       'switches/N6',
       'hosts/S1',
-      'tenants/blue',
       'projects/green',
       'notifications/pager',
       'journey?group=demo&caught=1',
     ],
-    // Project and tenant have ports without hosts: group demo has every host, and would lose those of others.
+    // The project has ports without hosts: group demo has every host, and would lose those of others.
     made: {
       'projects/green': {
         members: [{ way: 'user', name: 'ann', role: 'editor' }],
@@ -35,14 +34,6 @@ const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> =
         url: 'http://127.0.0.1:9/',
         severities: ['fault'],
         secret: `whsec_${Buffer.alloc(24, 1).toString('base64')}`,
-      },
-      'tenants/blue': {
-        slice: 1,
-        priority: 3,
-        sites: [
-          { switch: 'N1', port: 5, prefixes: ['2001:db8:2:1::/64'] },
-          { switch: 'N3', port: 5, prefixes: ['2001:db8:2:3::/64'] },
-        ],
       },
     },
   },
@@ -66,6 +57,7 @@ const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> =
       },
     },
   },
+  pfc: { lists: ['overview', 'wall', 'pfc'], pages: ['pfc/lossless', 'tenants/a', 'srv6-policies/wan'], made: {} },
 };
 
 let browser: Browser;
@@ -90,7 +82,7 @@ async function webp(page: Page, png: Buffer): Promise<Buffer> {
   return Buffer.from(url.split(',')[1]!, 'base64');
 }
 
-for (const [name, { pages: more, made }] of Object.entries(labs))
+for (const [name, { lists = pages.map((p) => p.name), pages: more, made }] of Object.entries(labs))
   test(`pictures of ${name}`, { timeout: 900_000 }, async () => {
     const lab = await Lab.start(name, '--traffic');
     try {
@@ -98,7 +90,7 @@ for (const [name, { pages: more, made }] of Object.entries(labs))
         const answer = await lab.send('PUT', `/v1/${path}`, { spec });
         if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
       }
-      const paths = [...pages.map((p) => p.name), ...more];
+      const paths = [...lists, ...more];
       if (name === 'clos') {
         const profile = await lab.get<Schemas['EvProfile']>('/v1/ev-profiles/P1-T0-1:P1-T0-2');
         paths.push(`evs/${profile.name}?ev=${encodeURIComponent(profile.status.evs![0]!.ev)}`);
@@ -106,6 +98,8 @@ for (const [name, { pages: more, made }] of Object.entries(labs))
       for (const [screen, size] of Object.entries(screens)) {
         const { page, wrong } = await open(browser, lab.url, size);
         const blank = await page.context().newPage();
+        // A page behind another one draws no frame, and does not hear of another theme.
+        await page.bringToFront();
         for (const path of paths) {
           await page.goto(`${lab.url}/#/${path}`);
           await page.getByRole('heading', { level: 1 }).waitFor();

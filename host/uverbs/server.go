@@ -305,9 +305,9 @@ func (s *Server) note(q *queuePair) {
 	}
 }
 
-// Pump hands work to the NIC and completions to the processes, and reports whether it found any. The
-// NIC's owner calls it after Receive, before Advance and after it. Once it has found nothing, the
-// owner may sleep: a process that has more work wakes it by Do.
+// Pump hands work to the NIC and completions to the processes, and reports whether there were any.
+// The NIC's owner calls Pump after Receive, before Advance and after it. Once Pump has found
+// nothing, the owner may sleep: a process that has more work wakes it by Do.
 func (s *Server) Pump(now time.Duration) (found bool) { return s.pump(now, (*process).answerBell) }
 
 // Work is Pump for an owner that will not sleep before it calls Pump: processes do not ring.

@@ -64,8 +64,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestPumpFindsWork: the owner of the NIC learns that a process has posted, and does not sleep before
-// it has had the NIC send.
+// TestPumpFindsWork: the owner of the NIC learns that a process has posted, and does not sleep
+// before it has had the NIC send.
 func TestPumpFindsWork(t *testing.T) {
 	p := newPair(t, nil)
 	for name, pump := range map[string]func(time.Duration) bool{

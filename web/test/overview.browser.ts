@@ -274,9 +274,11 @@ test('peers and events are those of the API', async () => {
   // Where switches connect late, newer events leave the topology's no room on the screen.
   await page.goto(`${lab.url}/#/events?family=topology`);
   await says(page, /The topology has \d+ nodes/);
+  await page.goto(`${lab.url}/#/events?family=switch`);
+  await says(page, /Switch .* is connected/);
   // No event has the words of programs.
   await page.goto(`${lab.url}/#/events`);
-  await says(page, /Switch .* is connected/);
+  await says(page, /events, newest first/);
   expect(
     (await rows(page, 'Events')).map((r) => r[1]).filter((t) => /=yes|=no|rpc error|desc =|\d{4,}:\d/.test(t ?? '')),
   ).toEqual([]);

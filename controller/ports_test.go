@@ -271,6 +271,9 @@ func inUse() uint64 {
 // TestPortNumbersThatComeAndGo checks that a switch which reports other ports each time takes
 // bounded memory.
 func TestPortNumbersThatComeAndGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("1.2 million ports")
+	}
 	w := up(t, sample.Figure1(), 1)
 	before := inUse()
 	for round := range uint32(300) {

@@ -33,6 +33,9 @@ func apart(t *testing.T, c Config) *Store {
 }
 
 func TestApartContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a process for each case")
+	}
 	t.Parallel()
 	storetest.Contract(t, func(t *testing.T) store.Store { return apart(t, Config{Dir: t.TempDir()}) })
 	storetest.SharedContract(t, func(t *testing.T) store.Shared {

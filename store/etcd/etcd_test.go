@@ -314,6 +314,9 @@ func TestSize(t *testing.T) {
 
 // TestMemory: the server keeps the last writes in memory, and gives the others back.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("150 MiB of writes")
+	}
 	s := open(t, Config{Dir: t.TempDir(), NoSync: true})
 	defer closed(t, s)
 	heap := func() int64 {

@@ -67,7 +67,7 @@ the greatest utilization in the last 10 seconds.
 			if metric != "" {
 				query.Set("metric", metric)
 			}
-			return asked(cmd.Context(), v, client.Path("v1", "telemetry", "top"), query, topTable)
+			return v.show(cmd.Context(), client.Path("v1", "telemetry", "top"), query, nil, detail(topTable))
 		},
 	}
 	v.conn.register(c)
@@ -97,7 +97,7 @@ func addHistory(v *viewer, add addFunc) {
 			if len(metrics) > 0 {
 				query.Set("metric", strings.Join(metrics, ","))
 			}
-			return asked(ctx, v, client.Path("v1", "telemetry", "history"), query, historyTable)
+			return v.show(ctx, client.Path("v1", "telemetry", "history"), query, nil, detail(historyTable))
 		})
 	f := c.Flags()
 	f.StringSliceVar(&metrics, "metric", nil, "only these metrics, such as inBits,outBits")
@@ -105,23 +105,6 @@ func addHistory(v *viewer, add addFunc) {
 	f.StringVar(&until, "until", "", "a time (RFC 3339), or how long ago (default now)")
 	f.StringVar(&step, "step", "",
 		"time from one point to the next (default 1s in the last 15 minutes, 1m before)")
-}
-
-// asked shows the answer to a query.
-func asked[T any](ctx context.Context, v *viewer, path string, query url.Values,
-	table func(w io.Writer, t *T) error) error {
-	c, err := v.conn.open(v.env)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	a, err := c.Get(ctx, path, query)
-	if err != nil {
-		return err
-	}
-	return v.output.write(v.env.stdout, a.Body, func(w io.Writer) error {
-		return detail(table)(w, a.Body)
-	})
 }
 
 func topTable(w io.Writer, t *api.Top) error {

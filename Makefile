@@ -179,8 +179,11 @@ interop-slurm:
 interop-mrc:
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/libmrc -run TestPrograms -v
 
-# Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, programs as code beside the same interpreted (10 million packets), fabrics under load and the naming of bad links with many,
-# hostile clients of a switch in numbers, programs of MRC and their NICs that are killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations, and that the others go on under each fault.
+# Longer than a change should wait for: fault scenarios with 20,000 seeds, several controllers and what they deny
+# with 10,000, programs as code beside the same interpreted (10 million packets), fabrics under load and the naming
+# of bad links with many seeds, hostile clients of a switch in numbers, programs of MRC and their NICs that are
+# killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations, and that
+# the others go on under each fault.
 MRC_SOAK ?= 1h
 soak: export GOGC = 400
 soak:

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -62,7 +62,7 @@ func at(env environment, c *cobra.Command, run func(cmd *cobra.Command, rest *cl
 
 // listing makes a command that lists a collection.
 func listing[T any](env environment, short, path string,
-	table func(io.Writer, []T) error) *cobra.Command {
+	table func(*bytes.Buffer, []T)) *cobra.Command {
 	var out format
 	c := &cobra.Command{Use: "list", Short: short, Long: short + ".", Args: arguments(0, 0)}
 	out.register(c)
@@ -79,7 +79,10 @@ func listing[T any](env environment, short, path string,
 		if err != nil {
 			return err
 		}
-		return out.write(env.stdout, document, func(w io.Writer) error { return table(w, all) })
+		return out.write(env.stdout, document, func(w *bytes.Buffer) error {
+			table(w, all)
+			return nil
+		})
 	})
 }
 
@@ -109,13 +112,13 @@ func newToken(env environment) *cobra.Command {
 		_, err = fmt.Fprintln(env.stdout, inLine(t.Secret))
 		return err
 	}), listing(env, "List the tokens, without their secrets", tokensPath,
-		func(w io.Writer, tokens []api.Token) error {
+		func(w *bytes.Buffer, tokens []api.Token) {
 			g := newGrid("ID", "NAME", "ROLE", "CREATED", "BY", "EXPIRES", "LAST USED")
 			for _, t := range tokens {
 				g.row(t.ID, t.Name, roleCell(t.Grant), dayTime(t.Created), t.CreatedBy, dayTime(t.Expires),
 					dayTime(t.LastUsed))
 			}
-			return g.writeTo(w)
+			g.writeTo(w)
 		}), removing(env, &cobra.Command{Use: "revoke ID...", Short: "Revoke tokens",
 		Long: "Revokes tokens by their ids. They count no more at once."}, "tokens", "token", "revoked"))
 	return f
@@ -126,7 +129,7 @@ func newSession(env environment) *cobra.Command {
 		"Lists and ends sessions of people and programs that have signed in: for who administers all\n"+
 			"of them, for anybody else its own.")
 	f.AddCommand(listing(env, "List the sessions that have not ended", sessionsPath,
-		func(w io.Writer, sessions []api.OpenSession) error {
+		func(w *bytes.Buffer, sessions []api.OpenSession) {
 			g := newGrid("ID", "NAME", "ROLE", "BY", "BEGAN", "LAST USED", "ENDS", "CURRENT")
 			for _, s := range sessions {
 				current := "-"
@@ -136,7 +139,7 @@ func newSession(env environment) *cobra.Command {
 				g.row(s.ID, s.Name, roleCell(s.Grant), string(s.Way), dayTime(s.Created),
 					dayTime(s.LastUsed), dayTime(s.Expires), current)
 			}
-			return g.writeTo(w)
+			g.writeTo(w)
 		}), removing(env, &cobra.Command{Use: "end ID...", Short: "End sessions",
 		Long: "Ends sessions by their ids. They count no more at once."}, "sessions", "session", "ended"))
 	return f
@@ -219,12 +222,12 @@ func newUser(env environment) *cobra.Command {
 		_, err = fmt.Fprintf(env.stdout, "user %s added, %s\n", inLine(u.Name),
 			inLine(grantText(u.Grant)))
 		return err
-	}), listing(env, "List the local users", usersPath, func(w io.Writer, users []api.User) error {
+	}), listing(env, "List the local users", usersPath, func(w *bytes.Buffer, users []api.User) {
 		g := newGrid("NAME", "ROLE", "CREATED", "CHANGED", "LAST USED")
 		for _, u := range users {
 			g.row(u.Name, roleCell(u.Grant), dayTime(u.Created), dayTime(u.Changed), dayTime(u.LastUsed))
 		}
-		return g.writeTo(w)
+		g.writeTo(w)
 	}), removing(env, &cobra.Command{Use: "remove NAME...", Short: "Remove local users",
 		Long: "Removes local users and ends their sessions."}, "users", "user", "removed"), at(env, &cobra.Command{Use: "passwd [NAME]", Short: "Set a password",
 		Long: "Sets a user's password, and ends the user's sessions: by default your own, for which it " +

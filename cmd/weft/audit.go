@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"reflect"
@@ -56,13 +56,16 @@ secrets. "-o json" has all fields, with the specs before and after.`,
 		if err := a.Decode(&list); err != nil {
 			return err
 		}
-		return out.write(env.stdout, a.Body, func(w io.Writer) error { return auditTable(w, list.Items) })
+		return out.write(env.stdout, a.Body, func(w *bytes.Buffer) error {
+			auditTable(w, list.Items)
+			return nil
+		})
 	})
 	c.AddCommand(newAuditVerify(env))
 	return c
 }
 
-func auditTable(w io.Writer, records []api.AuditRecord) error {
+func auditTable(w *bytes.Buffer, records []api.AuditRecord) {
 	g := newGrid("TIME", "WHO", "ROLE", "FROM", "METHOD", "PATH", "OUTCOME", "DETAIL")
 	for i := range records {
 		r := &records[i]
@@ -78,7 +81,7 @@ func auditTable(w io.Writer, records []api.AuditRecord) error {
 		g.row(dayTime(r.Timestamp), dash(user.Identity), dash(user.Role), r.SessionInfo.RemoteAddress,
 			r.ServiceRequest.Method, r.ServiceRequest.Path, outcome, detail)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 func dash(s string) string {

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func peerTable(w io.Writer, peers []api.BGPPeer) error {
+func peerTable(w *bytes.Buffer, peers []api.BGPPeer) {
 	g := newGrid("PEER", "AS", "STATE", "SINCE", "SYNCED", "SESSIONS", "NODES", "LINKS", "PREFIXES",
 		"SIDS", "MALFORMED", "LAST ERROR")
 	for i := range peers {
@@ -16,10 +16,10 @@ func peerTable(w io.Writer, peers []api.BGPPeer) error {
 			p.NLRIs.Nodes, p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs, p.MalformedNLRIs+
 				p.DiscardedAttributes, p.LastError)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func peerDetail(w io.Writer, p *api.BGPPeer) error {
+func peerDetail(w *bytes.Buffer, p *api.BGPPeer) {
 	g := newGrid()
 	g.row("Peer:", p.Name)
 	g.row("AS:", p.ASN)
@@ -57,5 +57,5 @@ func peerDetail(w io.Writer, p *api.BGPPeer) error {
 		}
 		g.row("NOTIFICATION:", fmt.Sprintf("%d/%d %s, %d times", n.Code, n.Subcode, by, n.Count))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

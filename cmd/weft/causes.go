@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -14,10 +14,9 @@ import (
 )
 
 // causeTable writes each cause as a paragraph: its columns are sentences.
-func causeTable(w io.Writer, all []api.Cause) error {
+func causeTable(w *bytes.Buffer, all []api.Cause) {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "All is well.")
-		return err
+		fmt.Fprintln(w, "All is well.")
 	}
 	for i := range all {
 		c := &all[i]
@@ -40,15 +39,12 @@ func causeTable(w io.Writer, all []api.Cause) error {
 				lines = append(lines, fmt.Sprintf("  %-9s %s", line.title, inLine(line.text)))
 			}
 		}
-		if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, strings.Join(lines, "\n"))
 	}
-	return nil
 }
 
 // repairTable writes a row for each repair.
-func repairTable(w io.Writer, all []api.Cause) error {
+func repairTable(w *bytes.Buffer, all []api.Cause) {
 	g := newGrid("PART", "NAME", "SINCE", "IN USE", "HOSTS", "JOBS", "EVIDENCE")
 	for i := range all {
 		c := &all[i]
@@ -56,13 +52,13 @@ func repairTable(w io.Writer, all []api.Cause) error {
 		g.row(r.Part, r.Name, clockTime(c.Since), yesNo(!r.Denied), len(r.Hosts), jobsOf(c),
 			strings.Join(r.Evidence, " "))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // repairCSV writes a record for each repair, with the names of hosts and jobs.
-func repairCSV(w io.Writer, all []api.Cause) error {
+func repairCSV(w *bytes.Buffer, all []api.Cause) {
 	out := csv.NewWriter(w)
-	err := out.Write([]string{"id", "part", "name", "object", "severity", "since", "inUse", "what",
+	out.Write([]string{"id", "part", "name", "object", "severity", "since", "inUse", "what",
 		"evidence", "hosts", "jobs"})
 	for i := range all {
 		c := &all[i]
@@ -70,12 +66,11 @@ func repairCSV(w io.Writer, all []api.Cause) error {
 		if !c.Since.IsZero() {
 			since = c.Since.UTC().Format(time.RFC3339)
 		}
-		err = cmp.Or(err, out.Write([]string{c.ID, r.Part, r.Name, c.Object, string(c.Severity), since,
+		out.Write([]string{c.ID, r.Part, r.Name, c.Object, string(c.Severity), since,
 			strconv.FormatBool(!r.Denied), c.What, strings.Join(r.Evidence, " "),
-			strings.Join(r.Hosts, " "), jobsOf(c)}))
+			strings.Join(r.Hosts, " "), jobsOf(c)})
 	}
 	out.Flush()
-	return cmp.Or(err, out.Error())
 }
 
 // jobsOf names the jobs that a cause hurts; "": none.
@@ -90,13 +85,13 @@ func jobsOf(c *api.Cause) string {
 	return names
 }
 
-func silenceTable(w io.Writer, all []api.Silence) error {
+func silenceTable(w *bytes.Buffer, all []api.Silence) {
 	g := newGrid("NAME", "UNTIL", "BY", "CAUSE", "NOTE")
 	for i := range all {
 		s := &all[i]
 		g.row(s.Name, windowTime(s.Spec.Until), cmp.Or(s.Status.By, "-"), s.Spec.Cause, s.Spec.Note)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // changed writes who has made a cause, by which write.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
-func certificateTable(w io.Writer, list []api.Certificate) error {
+func certificateTable(w *bytes.Buffer, list []api.Certificate) {
 	g := newGrid("NAME", "ROLE", "STATE", "EXPIRES", "HOLDER", "NAMES", "FILE", "NOTE")
 	for i := range list {
 		c := &list[i]
@@ -29,7 +30,7 @@ func certificateTable(w io.Writer, list []api.Certificate) error {
 		g.row(c.Name, c.Role, c.State, clockTime(c.NotAfter), holder, strings.Join(c.Names, " "), c.File,
 			c.Message)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 const (
@@ -261,7 +262,7 @@ func newCertsShow(env environment) *cobra.Command {
 						clockTime(c.NotAfter))
 				}
 			}
-			return g.writeTo(env.stdout)
+			return forPeople(env.stdout, g.writeTo)
 		},
 	}
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-func controllerTable(w io.Writer, controllers []api.Controller) error {
+func controllerTable(w *bytes.Buffer, controllers []api.Controller) {
 	g := newGrid("CONTROLLER", "ROLE", "SINCE", "API", "OWNS", "SWITCHES", "HOSTS", "LAG", "DISK",
 		"STARTED", "RELEASE", "MESSAGE")
 	for i := range controllers {
@@ -30,7 +30,7 @@ func controllerTable(w io.Writer, controllers []api.Controller) error {
 		g.row(name, role, clockTime(since), c.API, len(c.Owns), c.Switches, c.Streams, lag,
 			diskText(c.Disk), clockTime(c.Started), c.Release, controllerMessage(c))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // diskText reports how a disk is: its state, and what is free.

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 
@@ -59,11 +59,13 @@ func (v *viewer) describe(ctx context.Context, k *kind, name string) error {
 	if err != nil {
 		return err
 	}
-	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return k.describe(w, &d) })
+	return v.output.write(v.env.stdout, document, func(w *bytes.Buffer) error {
+		return k.describe(w, &d)
+	})
 }
 
 // describe shows all of it to people.
-func (k *kind) describe(w io.Writer, d *described) error {
+func (k *kind) describe(w *bytes.Buffer, d *described) error {
 	if err := k.show(w, d.Resource); err != nil {
 		return err
 	}
@@ -91,13 +93,14 @@ func (k *kind) describe(w io.Writer, d *described) error {
 		return nil
 	}
 	if len(d.Events) == 0 {
-		_, err := fmt.Fprintln(w, "\nEvents: none")
-		return err
+		fmt.Fprintln(w, "\nEvents: none")
+		return nil
 	}
 	fmt.Fprintln(w, "\nEvents:")
 	g := newGrid("TIME", "TYPE", "MESSAGE")
 	for i := range d.Events {
 		g.row(clockTime(d.Events[i].Time), d.Events[i].Type, eventText(&d.Events[i]))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
+	return nil
 }

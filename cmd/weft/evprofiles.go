@@ -1,15 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
-func evProfileTable(w io.Writer, profiles []api.EVProfile) error {
+func evProfileTable(w *bytes.Buffer, profiles []api.EVProfile) {
 	g := newGrid("NAME", "MODE", "EVS", "ACTIVE", "DENIED", "MIN ACTIVE", "CC", "HOSTS", "BEHIND",
 		"PROGRAMMED", "DEGRADED")
 	for i := range profiles {
@@ -18,7 +18,7 @@ func evProfileTable(w io.Writer, profiles []api.EVProfile) error {
 			len(s.Hosts), len(s.Behind),
 			conditionCell(s.Conditions, api.Programmed), conditionCell(s.Conditions, api.Degraded))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 func leavesText(leaves []api.LeafPort) string {
@@ -29,7 +29,7 @@ func leavesText(leaves []api.LeafPort) string {
 	return strings.Join(out, ", ")
 }
 
-func evProfileDetail(w io.Writer, p *api.EVProfile) error {
+func evProfileDetail(w *bytes.Buffer, p *api.EVProfile) {
 	s := &p.Status
 	g := newGrid()
 	g.row("Name:", p.Name)
@@ -53,17 +53,13 @@ func evProfileDetail(w io.Writer, p *api.EVProfile) error {
 	for _, id := range s.LostLinks {
 		g.row("Lost link:", id)
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
-	if err := evTable(w, s.EVs); err != nil {
-		return err
-	}
-	return conditionTable(w, s.Conditions)
+	evTable(w, s.EVs)
+	conditionTable(w, s.Conditions)
 }
 
-func evTable(w io.Writer, evs []api.EV) error {
+func evTable(w *bytes.Buffer, evs []api.EV) {
 	g := newGrid("EV", "PORT", "STATE", "NOTE")
 	for _, e := range evs {
 		var bad, replaced string
@@ -75,23 +71,23 @@ func evTable(w io.Writer, evs []api.EV) error {
 		}
 		g.row(e.EV, e.Port, e.State, notes(bad, replaced))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // conditionTable shows conditions below something else.
-func conditionTable(w io.Writer, conditions []api.Condition) error {
+func conditionTable(w *bytes.Buffer, conditions []api.Condition) {
 	if len(conditions) == 0 {
-		return nil
+		return
 	}
 	fmt.Fprintln(w)
 	g := newGrid("CONDITION", "STATUS", "REASON", "MESSAGE")
 	for _, c := range conditions {
 		g.row(c.Type, yesNo(c.Status), c.Reason, c.Message)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func pathTable(w io.Writer, p *api.EVPath) error {
+func pathTable(w *bytes.Buffer, p *api.EVPath) {
 	fmt.Fprintf(w, "EV %s of %s, %s, %s", inLine(string(p.EV)), inLine(p.Profile),
 		inLine(string(p.State)), inLine(string(p.Mode)))
 	if p.Plane != 0 {
@@ -130,5 +126,5 @@ func pathTable(w io.Writer, p *api.EVPath) error {
 				note)
 		}
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

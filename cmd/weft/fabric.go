@@ -1,15 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func fabricTable(w io.Writer, d *api.Fabric) error {
+func fabricTable(w *bytes.Buffer, d *api.Fabric) {
 	g := newGrid()
 	g.row("Mode:", d.Mode)
 	g.row("In sync:", yesNo(d.InSync))
@@ -21,7 +21,7 @@ func fabricTable(w io.Writer, d *api.Fabric) error {
 	g.row("Hosts:", fmt.Sprintf("%d, connected %d, current %d", d.Hosts.All, d.Hosts.Connected,
 		d.Hosts.Current))
 	g.row("EV profiles:", fmt.Sprintf("%d, degraded %d", d.Profiles.All, d.Profiles.Bad))
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // drainCell reports what takes something out of use.
@@ -80,7 +80,7 @@ func notes(texts ...string) string {
 	return strings.Join(out, "; ")
 }
 
-func linkTable(w io.Writer, links []api.Link) error {
+func linkTable(w *bytes.Buffer, links []api.Link) {
 	g := newGrid("FROM", "TO", "PLANE", "PHASE", "SINCE", "DENIED", "KNOWN FROM", "ID", "NOTE")
 	for i := range links {
 		s, plane := &links[i].Status, ""
@@ -90,10 +90,10 @@ func linkTable(w io.Writer, links []api.Link) error {
 		g.row(named(s.FromName, s.From), named(s.ToName, s.To), plane, s.Phase, clockTime(s.Since),
 			yesNo(s.Denied), strings.Join(s.Sources, ", "), links[i].ID, notes(s.Cause, drainCell(s.Drains)))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func nodeTable(w io.Writer, nodes []api.Node) error {
+func nodeTable(w *bytes.Buffer, nodes []api.Node) {
 	g := newGrid("NAME", "ID", "TIER", "PLANES", "LINKS", "DENIED", "NOTE")
 	for i := range nodes {
 		s, gone := &nodes[i].Status, ""
@@ -107,19 +107,19 @@ func nodeTable(w io.Writer, nodes []api.Node) error {
 		g.row(s.Name, nodes[i].ID, tier, strings.Trim(fmt.Sprint(s.Planes), "[]"), s.Links, s.DeniedLinks,
 			notes(gone, drainCell(s.Drains)))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func planeTable(w io.Writer, planes []api.Plane) error {
+func planeTable(w *bytes.Buffer, planes []api.Plane) {
 	g := newGrid("PLANE", "LINKS", "DENIED", "NOTE")
 	for i := range planes {
 		s := &planes[i].Status
 		g.row(planes[i].Plane, s.Links, s.DeniedLinks, drainCell(s.Drains))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func suspectTable(w io.Writer, suspects []api.Suspect) error {
+func suspectTable(w *bytes.Buffer, suspects []api.Suspect) {
 	g := newGrid("KIND", "FROM", "TO", "LOSS", "CONFIDENCE", "LOST", "SENT", "PATHS", "SINCE",
 		"DENIED", "LINKS", "NOTE")
 	for i := range suspects {
@@ -130,10 +130,10 @@ func suspectTable(w io.Writer, suspects []api.Suspect) error {
 			s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths, clockTime(s.Since), yesNo(s.Denied),
 			joined(s.Links), s.Why)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func probeTable(w io.Writer, probes []api.EVProbe) error {
+func probeTable(w *bytes.Buffer, probes []api.EVProbe) {
 	g := newGrid("PROFILE", "EV", "FROM", "TO", "SENT", "RECEIVED", "LOSS", "RTT MIN", "MEAN", "MAX",
 		"AT")
 	rtt := func(d *api.Duration) string {
@@ -147,10 +147,10 @@ func probeTable(w io.Writer, probes []api.EVProbe) error {
 		g.row(p.Profile, p.EV, p.Source, p.Destination, p.Sent, p.Received, fmt.Sprintf("%.3g", p.Loss),
 			rtt(p.RTTMin), rtt(p.RTTMean), rtt(p.RTTMax), clockTime(p.At))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func ccTable(w io.Writer, profiles []api.CCProfile) error {
+func ccTable(w *bytes.Buffer, profiles []api.CCProfile) {
 	g := newGrid("NAME", "VERSION", "ALGORITHM", "TARGET DELAY", "BASE RTT", "MIN CWND", "MAX CWND",
 		"GAMMA")
 	for i := range profiles {
@@ -158,5 +158,5 @@ func ccTable(w io.Writer, profiles []api.CCProfile) error {
 		g.row(p.Name, p.Version, p.Spec.Algorithm, n.TargetDelay, n.BaseRTT, n.MinCwnd, n.MaxCwnd,
 			n.Gamma)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

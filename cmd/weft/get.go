@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 
@@ -23,14 +23,14 @@ type viewer struct {
 
 // object shows one document; table does so for people.
 func object[T any](ctx context.Context, v *viewer, path string,
-	table func(w io.Writer, t *T) error) error {
+	table func(w *bytes.Buffer, t *T)) error {
 	return v.show(ctx, path, nil, nil, detail(table))
 }
 
 // show shows one document. For JSON and YAML, as converts the document; nil: show prints the API's
 // document unchanged.
 func (v *viewer) show(ctx context.Context, path string, query url.Values,
-	as func(json.RawMessage) json.RawMessage, show func(io.Writer, json.RawMessage) error) error {
+	as func(json.RawMessage) json.RawMessage, show func(*bytes.Buffer, json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -45,18 +45,20 @@ func (v *viewer) show(ctx context.Context, path string, query url.Values,
 	if as != nil {
 		document = as(document)
 	}
-	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return show(w, a.Body) })
+	return v.output.write(v.env.stdout, document, func(w *bytes.Buffer) error {
+		return show(w, a.Body)
+	})
 }
 
 // list shows a list.
 func list[T any](ctx context.Context, v *viewer, path string, query url.Values,
-	table func(w io.Writer, ts []T) error) error {
+	table func(w *bytes.Buffer, ts []T)) error {
 	return v.showAll(ctx, path, query, nil, rows(table))
 }
 
 // showAll shows a list; k, when not nil, is the kind of its items.
 func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *kind,
-	table func(io.Writer, []json.RawMessage) error) error {
+	table func(*bytes.Buffer, []json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 	if k != nil {
 		document = k.asList(items.Items, document)
 	}
-	return v.output.write(v.env.stdout, document, func(w io.Writer) error {
+	return v.output.write(v.env.stdout, document, func(w *bytes.Buffer) error {
 		return table(w, items.Items)
 	})
 }

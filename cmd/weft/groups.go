@@ -1,14 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func groupTable(w io.Writer, groups []api.MulticastGroup) error {
+func groupTable(w *bytes.Buffer, groups []api.MulticastGroup) {
 	g := newGrid("NAME", "PROXY", "QPN", "SOURCE", "RECEIVERS", "MODE", "EPOCH", "ACCEPTED",
 		"PROGRAMMED", "DEGRADED")
 	for i := range groups {
@@ -18,7 +18,7 @@ func groupTable(w io.Writer, groups []api.MulticastGroup) error {
 			conditionCell(t.Conditions, api.Accepted), conditionCell(t.Conditions, api.Programmed),
 			conditionCell(t.Conditions, api.Degraded))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // conditionCell returns "yes" or "no", with the reason if the resource is not well.
@@ -33,7 +33,7 @@ func conditionCell(all api.Conditions, t api.ConditionType) string {
 	return yesNo(c.Status) + " (" + c.Reason + ")"
 }
 
-func groupDetail(w io.Writer, m *api.MulticastGroup) error {
+func groupDetail(w *bytes.Buffer, m *api.MulticastGroup) {
 	s, t := &m.Spec, &m.Status
 	g := newGrid()
 	g.row("Name:", m.Name)
@@ -64,24 +64,18 @@ func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 		g.row("Tree:", fmt.Sprintf("%d switches, root %s, SID %v, cost %d", len(t.Tree.Nodes),
 			t.Tree.Root, t.Tree.SID, t.Tree.Cost))
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
-	if err := receiverTable(w, s, t); err != nil {
-		return err
-	}
-	if err := connectionTable(w, t.Connections); err != nil {
-		return err
-	}
+	g.writeTo(w)
+	receiverTable(w, s, t)
+	connectionTable(w, t.Connections)
 	if len(t.Conditions) == 0 {
-		return nil
+		return
 	}
 	fmt.Fprintln(w)
 	g = newGrid("CONDITION", "STATUS", "REASON", "MESSAGE")
 	for _, c := range t.Conditions {
 		g.row(c.Type, yesNo(c.Status), c.Reason, c.Message)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 func connectText(c *api.GroupConnect) string {
@@ -94,9 +88,9 @@ func connectText(c *api.GroupConnect) string {
 }
 
 // connectionTable has the applications that are connected; nothing without one.
-func connectionTable(w io.Writer, connections []api.GroupConnection) error {
+func connectionTable(w *bytes.Buffer, connections []api.GroupConnection) {
 	if len(connections) == 0 {
-		return nil
+		return
 	}
 	fmt.Fprintln(w)
 	g := newGrid("CONNECTION", "ROLE", "QPN", "PSN OFFSET", "STATE", "NOTE")
@@ -111,10 +105,10 @@ func connectionTable(w io.Writer, connections []api.GroupConnection) error {
 		}
 		g.row(c.Address, c.Role, c.QPN, offset, c.State, note)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func receiverTable(w io.Writer, s *api.MulticastGroupSpec, t *api.MulticastGroupStatus) error {
+func receiverTable(w *bytes.Buffer, s *api.MulticastGroupSpec, t *api.MulticastGroupStatus) {
 	fmt.Fprintln(w)
 	g := newGrid("RECEIVER", "QPN", "SWITCH", "BRANCH", "PROGRAMMED", "NOTE")
 	for _, r := range s.Receivers {
@@ -151,5 +145,5 @@ func receiverTable(w io.Writer, s *api.MulticastGroupSpec, t *api.MulticastGroup
 		}
 		g.row(r.Address, r.QPN, sw, branch, programmed, strings.Join(notes, "; "))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

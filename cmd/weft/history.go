@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"reflect"
 	"strings"
@@ -118,7 +117,7 @@ func (h *historian) show(ctx context.Context, k *kind, name string) error {
 	if err != nil {
 		return err
 	}
-	return h.output.write(h.env.stdout, document, func(w io.Writer) error {
+	return h.output.write(h.env.stdout, document, func(w *bytes.Buffer) error {
 		if h.diffs {
 			return h.writeDiffs(w, records)
 		}
@@ -127,12 +126,13 @@ func (h *historian) show(ctx context.Context, k *kind, name string) error {
 			r := &records[i]
 			g.row(idOf(r), dayTime(r.Timestamp), dash(r.SessionInfo.User.Identity), whatOf(r))
 		}
-		return g.writeTo(w)
+		g.writeTo(w)
+		return nil
 	})
 }
 
 // writeDiffs writes a unified diff a change.
-func (h *historian) writeDiffs(w io.Writer, records []api.AuditRecord) error {
+func (h *historian) writeDiffs(w *bytes.Buffer, records []api.AuditRecord) error {
 	for i := range records {
 		r := &records[i]
 		before, err := yamlOf(r.Before)
@@ -145,9 +145,7 @@ func (h *historian) writeDiffs(w io.Writer, records []api.AuditRecord) error {
 		}
 		heading := fmt.Sprintf("%s %s %s", idOf(r), dayTime(r.Timestamp),
 			inLine(dash(r.SessionInfo.User.Identity)))
-		if _, err := w.Write(diff.Diff("before "+heading, before, "after "+heading, after)); err != nil {
-			return err
-		}
+		w.Write(diff.Diff("before "+heading, before, "after "+heading, after))
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
@@ -17,7 +17,7 @@ func versionText(v *api.HostVersion) string {
 	return fmt.Sprintf("%d of %s", v.Number, v.Epoch)
 }
 
-func hostTable(w io.Writer, hosts []api.Host) error {
+func hostTable(w *bytes.Buffer, hosts []api.Host) {
 	g := newGrid("NAME", "ADDRESS", "PORTS", "USABLE", "CONNECTED", "SINCE", "CURRENT", "PROFILES",
 		"EVS", "NOTE")
 	for i := range hosts {
@@ -34,10 +34,10 @@ func hostTable(w io.Writer, hosts []api.Host) error {
 		g.row(h.Name, h.Address, len(h.Ports), usable, yesNo(h.Connected), clockTime(h.Since),
 			yesNo(h.Versions.Current), h.EVProfiles, h.EVs, notes(h.Error, refused))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func hostDetail(w io.Writer, h *api.Host) error {
+func hostDetail(w *bytes.Buffer, h *api.Host) {
 	g := newGrid()
 	g.row("Name:", h.Name)
 	g.row("Address:", strings.Join(append([]string{h.Address.String()}, texts(h.Prefixes)...), ", "))
@@ -75,11 +75,9 @@ func hostDetail(w io.Writer, h *api.Host) error {
 		g.row("Refuses:", fmt.Sprintf("%s: %s (%s)", r.Field, r.Reason,
 			notes(r.Code, versionText(r.Version))))
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
-	return portTable(w, h.Ports)
+	portTable(w, h.Ports)
 }
 
 // queuePairText is a group of queue pairs on a line.
@@ -110,7 +108,7 @@ func portErrors(all []api.PortError) string {
 	return strings.Join(out, ", ")
 }
 
-func portTable(w io.Writer, ports []api.HostPort) error {
+func portTable(w *bytes.Buffer, ports []api.HostPort) {
 	g := newGrid("PORT", "LEAF", "LEAF PORT", "USABLE", "NOTE")
 	for i := range ports {
 		s := &ports[i].Status
@@ -129,5 +127,5 @@ func portTable(w io.Writer, ports []api.HostPort) error {
 		g.row(ports[i].Port, named(s.LeafName, s.Leaf), s.LeafPort, yesNo(s.Usable),
 			notes(down, held, drainCell(s.Drains), portErrors(s.Errors)))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

@@ -1,16 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func jobTable(w io.Writer, jobs []api.Job) error {
+func jobTable(w *bytes.Buffer, jobs []api.Job) {
 	g := newGrid("NAME", "PHASE", "RANKS", "RACKS", "PAIRS", "READY", "BLOCKERS", "LEFT", "PRIORITY",
 		"ENDS")
 	for i := range jobs {
@@ -23,7 +23,7 @@ func jobTable(w io.Writer, jobs []api.Job) error {
 		g.row(j.Name, s.Phase, s.Ranks, s.Follows.Racks, s.Follows.Pairs,
 			conditionCell(s.Conditions, api.Ready), s.Blockers, shareText(s.Left), j.Spec.Priority, end)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // shareText returns a share of 1 in per cent, "" for an unknown share.
@@ -34,28 +34,23 @@ func shareText(share *float64) string {
 	return fmt.Sprintf("%.0f%%", 100**share)
 }
 
-func jobDetail(w io.Writer, j *api.Job) error {
-	if err := jobTable(w, []api.Job{*j}); err != nil {
-		return err
-	}
+func jobDetail(w *bytes.Buffer, j *api.Job) {
+	jobTable(w, []api.Job{*j})
 	f := &j.Status.Follows
-	if _, err := fmt.Fprintf(w, "\ncommunicators: %d; pairs that talk: %d of NICs, %d of racks; "+
+	fmt.Fprintf(w, "\ncommunicators: %d; pairs that talk: %d of NICs, %d of racks; "+
 		"peers of a NIC: it sends to %s and receives from %s\n", f.Communicators, f.Pairs, f.RackPairs,
-		peersText(f.SendPeers), peersText(f.ReceivePeers)); err != nil {
-		return err
-	}
-	if err := conditionTable(w, j.Status.Conditions); err != nil || len(j.Status.Groups) == 0 {
-		return err
+		peersText(f.SendPeers), peersText(f.ReceivePeers))
+	conditionTable(w, j.Status.Conditions)
+	if len(j.Status.Groups) == 0 {
+		return
 	}
 	g := newGrid("COMMUNICATOR", "SOURCE", "RECEIVERS", "GROUP", "STATE", "WHY")
 	for i := range j.Status.Groups {
 		m := &j.Status.Groups[i]
 		g.row(m.Communicator, fmt.Sprintf("rank %d", m.Source), m.Receivers, m.Group, m.State, m.Why)
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return g.writeTo(w)
+	fmt.Fprintln(w)
+	g.writeTo(w)
 }
 
 func peersText(p api.JobPeers) string {
@@ -66,7 +61,7 @@ func peersText(p api.JobPeers) string {
 }
 
 // readinessTable shows whether the fabric is ready for a job, and what is in the way.
-func readinessTable(w io.Writer, r *api.JobReadiness) error {
+func readinessTable(w *bytes.Buffer, r *api.JobReadiness) {
 	word := "NO-GO"
 	if r.Go {
 		word = "GO"
@@ -74,24 +69,21 @@ func readinessTable(w io.Writer, r *api.JobReadiness) error {
 	if share := shareText(r.Left); share != "" {
 		word += ", " + share + " of the paths of every pair of racks are left, or more"
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s\n\n", inLine(r.Name), word); err != nil {
-		return err
-	}
+	fmt.Fprintf(w, "%s: %s\n\n", inLine(r.Name), word)
 	checks := newGrid("CHECK", "GOOD", "OF")
 	for _, c := range r.Checks {
 		checks.row(c.Name, c.Good, c.Of)
 	}
-	if err := checks.writeTo(w); err != nil || len(r.Blockers) == 0 {
-		return err
+	checks.writeTo(w)
+	if len(r.Blockers) == 0 {
+		return
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
+	fmt.Fprintln(w)
 	g := newGrid("BLOCKER", "STATE", "RANKS", "SINCE", "WHY", "WANT")
 	for i := range r.Blockers {
 		b := &r.Blockers[i]
 		g.row(strings.TrimSpace(b.Kind+" "+cmp.Or(b.Name, b.Object)), b.State, b.Ranks,
 			r.At.Sub(b.Since).Round(time.Second), b.Why, b.Want)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

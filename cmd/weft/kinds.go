@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -40,8 +39,8 @@ type shown struct {
 	// key is the field for the name in a list. Documents of apply always have "name".
 	key string
 	// table shows resources a row each, and detail one of them; nil: as the table does.
-	table  func(w io.Writer, items []json.RawMessage) error
-	detail func(w io.Writer, item json.RawMessage) error
+	table  func(w *bytes.Buffer, items []json.RawMessage) error
+	detail func(w *bytes.Buffer, item json.RawMessage) error
 	// wide has the additional columns of -o wide; nil: nothing.
 	wide *beside
 	// waits: commands can wait for the condition Programmed of the kind.
@@ -90,24 +89,26 @@ func (k *kind) removed() string {
 }
 
 // rows makes the table function of a kind from a function for a type.
-func rows[T any](table func(w io.Writer, ts []T) error) func(io.Writer, []json.RawMessage) error {
-	return func(w io.Writer, items []json.RawMessage) error {
+func rows[T any](table func(w *bytes.Buffer, ts []T)) func(*bytes.Buffer, []json.RawMessage) error {
+	return func(w *bytes.Buffer, items []json.RawMessage) error {
 		ts, err := client.DecodeItems[T](&client.Items{Items: items})
 		if err != nil {
 			return err
 		}
-		return table(w, ts)
+		table(w, ts)
+		return nil
 	}
 }
 
 // detail makes the detail function of a kind from a function for a type.
-func detail[T any](show func(w io.Writer, t *T) error) func(io.Writer, json.RawMessage) error {
-	return func(w io.Writer, item json.RawMessage) error {
+func detail[T any](show func(w *bytes.Buffer, t *T)) func(*bytes.Buffer, json.RawMessage) error {
+	return func(w *bytes.Buffer, item json.RawMessage) error {
 		t := new(T)
 		if err := (&client.Answer{Body: item}).Decode(t); err != nil {
 			return err
 		}
-		return show(w, t)
+		show(w, t)
+		return nil
 	}
 }
 
@@ -318,7 +319,7 @@ func (k *kind) text(name string, version uint64, spec json.RawMessage) ([]byte, 
 }
 
 // show shows one resource.
-func (k *kind) show(w io.Writer, item json.RawMessage) error {
+func (k *kind) show(w *bytes.Buffer, item json.RawMessage) error {
 	if k.detail != nil {
 		return k.detail(w, item)
 	}

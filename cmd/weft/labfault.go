@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -255,7 +255,7 @@ func (f *faulter) change(ctx context.Context, method, path string, body any) err
 	if _, err := f.do(ctx, method, path, body, &report); err != nil {
 		return err
 	}
-	return faultTable(f.env.stdout, &report)
+	return forPeople(f.env.stdout, func(w *bytes.Buffer) { faultTable(w, &report) })
 }
 
 func newLabKill(env environment) *cobra.Command {
@@ -294,7 +294,7 @@ func newFaulterOfParts(env environment, use, short, long, method string) *cobra.
 						return err
 					}
 				}
-				return faultTable(f.env.stdout, &report)
+				return forPeople(f.env.stdout, func(w *bytes.Buffer) { faultTable(w, &report) })
 			},
 		})
 	}
@@ -315,8 +315,9 @@ failed by "weft lab fault" and "weft lab kill".`)
 			if err != nil {
 				return err
 			}
-			return f.output.write(f.env.stdout, document, func(w io.Writer) error {
-				return faultTable(w, &report)
+			return f.output.write(f.env.stdout, document, func(w *bytes.Buffer) error {
+				faultTable(w, &report)
+				return nil
 			})
 		},
 	}, &cobra.Command{
@@ -327,8 +328,9 @@ failed by "weft lab fault" and "weft lab kill".`)
 			if err != nil {
 				return err
 			}
-			return f.output.write(f.env.stdout, document, func(w io.Writer) error {
-				return directionTable(w, links)
+			return f.output.write(f.env.stdout, document, func(w *bytes.Buffer) error {
+				directionTable(w, links)
+				return nil
 			})
 		},
 	})
@@ -336,31 +338,28 @@ failed by "weft lab fault" and "weft lab kill".`)
 }
 
 // faultTable shows what has failed.
-func faultTable(w io.Writer, r *lab.FaultReport) error {
+func faultTable(w *bytes.Buffer, r *lab.FaultReport) {
 	if len(r.Links)+len(r.Dead) == 0 {
-		_, err := fmt.Fprintln(w, "no faults")
-		return err
+		fmt.Fprintln(w, "no faults")
 	}
 	if len(r.Dead) > 0 {
 		g := newGrid("DEAD", "NAME")
 		for _, p := range r.Dead {
 			g.row(p.Kind, p.Name)
 		}
-		if err := g.writeTo(w); err != nil {
-			return err
-		}
+		g.writeTo(w)
 	}
 	if len(r.Links) == 0 {
-		return nil
+		return
 	}
 	if len(r.Dead) > 0 {
 		fmt.Fprintln(w)
 	}
-	return directionTable(w, r.Links)
+	directionTable(w, r.Links)
 }
 
 // directionTable shows directions of links.
-func directionTable(w io.Writer, links []lab.LinkState) error {
+func directionTable(w *bytes.Buffer, links []lab.LinkState) {
 	g := newGrid("FROM", "PORT", "TO", "STATE", "FAULTS", "SENT", "LOST", "REORDERED", "DUPLICATED",
 		"CORRUPTED")
 	for i := range links {
@@ -372,7 +371,7 @@ func directionTable(w io.Writer, links []lab.LinkState) error {
 		g.row(s.From, s.FromPort, s.To, state, faultsOf(s), s.Sent, s.Lost, s.Reordered, s.Duplicated,
 			s.Corrupted)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // faultsOf are the faults of a direction in the words of the flags.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -245,7 +246,7 @@ func newWhoami(env environment) *cobra.Command {
 		if err := a.Decode(&s); err != nil {
 			return err
 		}
-		return out.write(env.stdout, a.Body, func(w io.Writer) error {
+		return out.write(env.stdout, a.Body, func(w *bytes.Buffer) error {
 			_, err := fmt.Fprintf(w, "%s\nscopes: %s\n", sessionText(s), inLine(strings.Join(s.Scopes, " ")))
 			return err
 		})

@@ -1,14 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func maintenanceTable(w io.Writer, all []api.Maintenance) error {
+func maintenanceTable(w *bytes.Buffer, all []api.Maintenance) {
 	g := newGrid("NAME", "PHASE", "OBJECTS", "DRAINS", "FROM", "UNTIL", "PRIORITY", "JOBS", "DRAINED")
 	for i := range all {
 		m := &all[i]
@@ -16,7 +16,7 @@ func maintenanceTable(w io.Writer, all []api.Maintenance) error {
 			windowTime(m.Spec.From), windowTime(m.Spec.Until), m.Spec.Priority, len(m.Status.Jobs),
 			conditionCell(m.Status.Conditions, api.Programmed))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 func windowTime(t time.Time) string {
@@ -26,10 +26,8 @@ func windowTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func maintenanceDetail(w io.Writer, m *api.Maintenance) error {
-	if err := maintenanceTable(w, []api.Maintenance{*m}); err != nil {
-		return err
-	}
+func maintenanceDetail(w *bytes.Buffer, m *api.Maintenance) {
+	maintenanceTable(w, []api.Maintenance{*m})
 	objects := newGrid("OBJECT", "DRAINED", "WHY")
 	state := make(map[string]api.MaintenanceObjectState)
 	for _, s := range m.Status.Objects {
@@ -54,15 +52,9 @@ func maintenanceDetail(w io.Writer, m *api.Maintenance) error {
 		tables = append(tables, jobs)
 	}
 	for _, g := range tables {
-		if _, err := fmt.Fprintln(w); err != nil {
-			return err
-		}
-		if err := g.writeTo(w); err != nil {
-			return err
-		}
+		fmt.Fprintln(w)
+		g.writeTo(w)
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return conditionTable(w, m.Status.Conditions)
+	fmt.Fprintln(w)
+	conditionTable(w, m.Status.Conditions)
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func networkTable(w io.Writer, networks []api.Network) error {
+func networkTable(w *bytes.Buffer, networks []api.Network) {
 	g := newGrid("NAME", "NODES", "LINKS", "IN FORCE", "NOTE")
 	for i := range networks {
 		n := &networks[i]
@@ -17,5 +17,5 @@ func networkTable(w io.Writer, networks []api.Network) error {
 		}
 		g.row(n.Name, len(n.Spec.Nodes), n.Status.Links, fmt.Sprint(n.Status.InForce), note)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

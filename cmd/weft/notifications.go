@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-func notificationTable(w io.Writer, all []api.Notification) error {
+func notificationTable(w *bytes.Buffer, all []api.Notification) {
 	g := newGrid("NAME", "URL", "SEVERITIES", "TOLD", "PENDING", "LOST", "DELIVERED", "STATE")
 	for i := range all {
 		n := &all[i]
@@ -28,7 +28,7 @@ func notificationTable(w io.Writer, all []api.Notification) error {
 		g.row(n.Name, n.Spec.URL, strings.Join(severities, ","), n.Status.Told, n.Status.Pending,
 			n.Status.Lost, delivered, state)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 func newTest(env environment) *cobra.Command {

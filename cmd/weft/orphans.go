@@ -1,12 +1,12 @@
 package main
 
 import (
-	"io"
+	"bytes"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func orphanTable(w io.Writer, orphans []api.Orphan) error {
+func orphanTable(w *bytes.Buffer, orphans []api.Orphan) {
 	g := newGrid("NAME", "SWITCH", "KIND", "INDEX", "ENTRIES", "SINCE", "REMOVAL", "DETAIL")
 	for i := range orphans {
 		o := &orphans[i]
@@ -17,10 +17,10 @@ func orphanTable(w io.Writer, orphans []api.Orphan) error {
 		g.row(o.Name, o.Switch, o.Kind, index, o.Entries, clockTime(o.Since), clockTime(o.Removal),
 			o.Detail)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func orphanDetail(w io.Writer, o *api.Orphan) error {
+func orphanDetail(w *bytes.Buffer, o *api.Orphan) {
 	g := newGrid()
 	g.row("Orphan:", o.Name)
 	g.row("Switch:", o.Switch)
@@ -40,5 +40,5 @@ func orphanDetail(w io.Writer, o *api.Orphan) error {
 		g.row("Removal:", removal)
 	}
 	g.row("Reason:", o.Reason)
-	return g.writeTo(w)
+	g.writeTo(w)
 }

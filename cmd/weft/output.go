@@ -61,7 +61,7 @@ func (f *format) register(cmd *cobra.Command) {
 }
 
 // write writes a JSON document in a format; table does so for people.
-func (f format) write(w io.Writer, document []byte, table func(w io.Writer) error) error {
+func (f format) write(w io.Writer, document []byte, table func(w *bytes.Buffer) error) error {
 	switch f {
 	case formatJSON:
 		var out bytes.Buffer
@@ -84,7 +84,20 @@ func (f format) write(w io.Writer, document []byte, table func(w io.Writer) erro
 	if query, ok := strings.CutPrefix(string(f), formatPath); ok {
 		return writeSelected(w, document, query)
 	}
-	return table(w)
+	var out bytes.Buffer
+	if err := table(&out); err != nil {
+		return err
+	}
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// forPeople writes a table.
+func forPeople(w io.Writer, table func(w *bytes.Buffer)) error {
+	var out bytes.Buffer
+	table(&out)
+	_, err := out.WriteTo(w)
+	return err
 }
 
 // writeNext writes a JSON document that follows others: JSON in a line, YAML as a document.
@@ -218,15 +231,11 @@ func (g *grid) row(cells ...any) {
 }
 
 // writeTo writes the rows, without blanks at the ends of lines.
-func (g *grid) writeTo(w io.Writer) error {
+func (g *grid) writeTo(w *bytes.Buffer) {
 	g.tabs.Flush()
 	for line := range bytes.Lines(g.out.Bytes()) {
-		line = append(bytes.TrimRight(line, " \n"), '\n')
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
+		w.Write(append(bytes.TrimRight(line, " \n"), '\n'))
 	}
-	return nil
 }
 
 func yesNo(b bool) string {

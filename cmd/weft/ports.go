@@ -1,14 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func switchPortTable(w io.Writer, ports []api.Port) error {
+func switchPortTable(w *bytes.Buffer, ports []api.Port) {
 	g := newGrid("NAME", "INTERFACE", "OPER", "SPEED", "MTU", "ENABLED", "SPEC", "NOTE")
 	for i := range ports {
 		p := &ports[i]
@@ -45,7 +45,7 @@ func switchPortTable(w io.Writer, ports []api.Port) error {
 		g.row(p.Name, st.Interface, st.Oper, speedText(st.Speed), mtu, enabled, spec,
 			strings.Join(notes, "; "))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // speedText returns a speed as text, "" for an unknown speed.
@@ -57,7 +57,7 @@ func speedText(bits uint64) string {
 }
 
 // gnmiDetail shows what a switch answers by gNMI.
-func gnmiDetail(w io.Writer, s *api.SwitchGNMI) error {
+func gnmiDetail(w *bytes.Buffer, s *api.SwitchGNMI) {
 	var head []string
 	for _, part := range []struct{ name, text string }{{"dialect", s.Dialect}, {"gNMI", s.Version},
 		{"encoding", s.Encoding}} {
@@ -81,9 +81,7 @@ func gnmiDetail(w io.Writer, s *api.SwitchGNMI) error {
 		for _, p := range s.Paths {
 			g.row(p.Stream, p.Mode, p.Path, p.Error)
 		}
-		if err := g.writeTo(w); err != nil {
-			return err
-		}
+		g.writeTo(w)
 	}
 	if len(s.Models) > 0 {
 		fmt.Fprintln(w)
@@ -91,17 +89,15 @@ func gnmiDetail(w io.Writer, s *api.SwitchGNMI) error {
 		for _, m := range s.Models {
 			g.row(m.Name, m.Version, m.Organization)
 		}
-		if err := g.writeTo(w); err != nil {
-			return err
-		}
+		g.writeTo(w)
 	}
 	if len(s.Differs) == 0 {
-		return nil
+		return
 	}
 	fmt.Fprintln(w)
 	g := newGrid("DIFFERS", "KNOWN", "SWITCH")
 	for _, d := range s.Differs {
 		g.row(d.Field, d.Want, d.Got)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
@@ -16,7 +16,7 @@ func ofLimit(used int, limit *int) string {
 	return fmt.Sprintf("%d of %d", used, *limit)
 }
 
-func projectTable(w io.Writer, projects []api.Project) error {
+func projectTable(w *bytes.Buffer, projects []api.Project) {
 	g := newGrid("NAME", "MEMBERS", "HOSTS", "PORTS", "GROUPS", "RECEIVERS", "TENANTS", "POLICIES")
 	for i := range projects {
 		p := &projects[i]
@@ -25,24 +25,18 @@ func projectTable(w io.Writer, projects []api.Project) error {
 			ofLimit(used.Receivers, q.Receivers),
 			ofLimit(used.Tenants, q.Tenants), ofLimit(used.Policies, q.Policies))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func projectDetail(w io.Writer, p *api.Project) error {
-	if err := projectTable(w, []api.Project{*p}); err != nil {
-		return err
-	}
+func projectDetail(w *bytes.Buffer, p *api.Project) {
+	projectTable(w, []api.Project{*p})
 	if p.Spec.Bandwidth > 0 {
-		if _, err := fmt.Fprintf(w, "\nbandwidth: %d of %d bit/s\n", p.Status.Used.Bandwidth,
-			p.Spec.Bandwidth); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "\nbandwidth: %d of %d bit/s\n", p.Status.Used.Bandwidth,
+			p.Spec.Bandwidth)
 	}
 	if p.Spec.Isolated {
-		if _, err := fmt.Fprintln(w,
-			"\nisolated: switches drop what its hosts send to others, and what others send to them"); err != nil {
-			return err
-		}
+		fmt.Fprintln(w,
+			"\nisolated: switches drop what its hosts send to others, and what others send to them")
 	}
 	members := newGrid("MEMBER", "WAY", "ROLE")
 	for _, m := range p.Spec.Members {
@@ -56,15 +50,10 @@ func projectDetail(w io.Writer, p *api.Project) error {
 		}
 		things.row(x.Kind, x.Name, shared, strings.Join(x.UsedBy, ", "))
 	}
-	for _, g := range []interface{ writeTo(io.Writer) error }{members, things} {
-		if _, err := fmt.Fprintln(w); err != nil {
-			return err
-		}
-		if err := g.writeTo(w); err != nil {
-			return err
-		}
+	for _, g := range []*grid{members, things} {
+		fmt.Fprintln(w)
+		g.writeTo(w)
 	}
-	return nil
 }
 
 // memberName reports who is a member: a name, or a claim with its value.

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strings"
@@ -26,7 +26,7 @@ func addressText(a netip.Addr) string {
 	return a.String()
 }
 
-func switchTable(w io.Writer, switches []api.SwitchStatus) error {
+func switchTable(w *bytes.Buffer, switches []api.SwitchStatus) {
 	g := newGrid("NAME", "NODE", "ADDRESS", "DEVICE", "STATE", "SINCE", "ENTRIES", "PENDING", "NOTE")
 	for i := range switches {
 		s := &switches[i]
@@ -55,19 +55,19 @@ func switchTable(w io.Writer, switches []api.SwitchStatus) error {
 		g.row(s.Name, s.Node, s.Address, device, state, clockTime(s.Since), s.Entries, s.Pending,
 			strings.Join(append(notes, s.Errors...), "; "))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func tableTable(w io.Writer, tables []api.Table) error {
+func tableTable(w *bytes.Buffer, tables []api.Table) {
 	g := newGrid("TABLE", "SIZE", "FIELDS", "ACTIONS")
 	for _, t := range tables {
 		g.row(t.Name, t.Size, strings.Join(t.Fields, ", "), strings.Join(t.Actions, ", "))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // entryTable shows the entries of one table: a column for each field of the key.
-func entryTable(w io.Writer, entries []api.TableEntry) error {
+func entryTable(w *bytes.Buffer, entries []api.TableEntry) {
 	var names []string
 	priorities := false
 	for i := range entries {
@@ -97,7 +97,7 @@ func entryTable(w io.Writer, entries []api.TableEntry) error {
 		}
 		g.row(append(row, actionCell(e))...)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 func matchCell(e *api.TableEntry, field string) string {
@@ -128,10 +128,10 @@ func actionCell(e *api.TableEntry) string {
 	return ""
 }
 
-func counterTable(w io.Writer, counters []api.Counter) error {
+func counterTable(w *bytes.Buffer, counters []api.Counter) {
 	g := newGrid("COUNTER", "INDEX", "NAME", "PACKETS", "OCTETS")
 	for _, c := range counters {
 		g.row(c.Counter, c.Index, c.Name, c.Packets, c.Octets)
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }

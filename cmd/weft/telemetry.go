@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"slices"
@@ -107,7 +107,7 @@ func addHistory(v *viewer, add addFunc) {
 		"time from one point to the next (default 1s in the last 15 minutes, 1m before)")
 }
 
-func topTable(w io.Writer, t *api.Top) error {
+func topTable(w *bytes.Buffer, t *api.Top) {
 	if t.Metric == "utilization" {
 		g := newGrid("NAME", "UTILIZATION", "IN", "OUT", "SPEED")
 		for _, x := range t.Items {
@@ -115,17 +115,18 @@ func topTable(w io.Writer, t *api.Top) error {
 			g.row(x.Name, percent(x.Value), quantity(x.In*speed, "bit/s"), quantity(x.Out*speed, "bit/s"),
 				quantity(speed, "bit/s"))
 		}
-		return g.writeTo(w)
+		g.writeTo(w)
+		return
 	}
 	g := newGrid("NAME", strings.ToUpper(t.Metric))
 	for _, x := range t.Items {
 		g.row(x.Name, quantity(x.Value, t.Unit))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // historyTable shows a row for each point, without the metrics that are 0 throughout.
-func historyTable(w io.Writer, h *api.History) error {
+func historyTable(w *bytes.Buffer, h *api.History) {
 	var shown []api.Series
 	var still []string
 	for _, s := range h.Series {
@@ -151,14 +152,10 @@ func historyTable(w io.Writer, h *api.History) error {
 		}
 		g.row(row...)
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	if len(still) > 0 {
-		_, err := fmt.Fprintf(w, "\n0 throughout: %s\n", inLine(strings.Join(still, ", ")))
-		return err
+		fmt.Fprintf(w, "\n0 throughout: %s\n", inLine(strings.Join(still, ", ")))
 	}
-	return nil
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + "%" }

@@ -1,14 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
 )
 
-func srv6PolicyTable(w io.Writer, policies []api.SRv6Policy) error {
+func srv6PolicyTable(w *bytes.Buffer, policies []api.SRv6Policy) {
 	g := newGrid("NAME", "HEADEND", "ENDPOINT", "METRIC", "MODE", "PATH", "PFC NODES", "ACCEPTED",
 		"PROGRAMMED")
 	for i := range policies {
@@ -18,10 +18,10 @@ func srv6PolicyTable(w io.Writer, policies []api.SRv6Policy) error {
 			strings.Join(p.Status.PFCNodes, " "),
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func srv6PolicyDetail(w io.Writer, p *api.SRv6Policy) error {
+func srv6PolicyDetail(w *bytes.Buffer, p *api.SRv6Policy) {
 	g := newGrid()
 	g.row("Name:", p.Name)
 	g.row("Version:", p.Version)
@@ -30,21 +30,17 @@ func srv6PolicyDetail(w io.Writer, p *api.SRv6Policy) error {
 	g.row("Path:", strings.Join(p.Status.Path, " "))
 	g.row("PFC nodes:", strings.Join(p.Status.PFCNodes, " "))
 	g.row("Used by:", strings.Join(p.Status.UsedBy, ", "))
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
 	g = newGrid("SEGMENT", "SID", "BEHAVIOR")
 	for _, s := range p.Status.SegmentList {
 		g.row(s.Node, s.SID, s.Behavior)
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
-	return conditionTable(w, p.Status.Conditions)
+	g.writeTo(w)
+	conditionTable(w, p.Status.Conditions)
 }
 
-func tenantDetail(w io.Writer, t *api.Tenant) error {
+func tenantDetail(w *bytes.Buffer, t *api.Tenant) {
 	g := newGrid()
 	g.row("Name:", t.Name)
 	g.row("Version:", t.Version)
@@ -55,9 +51,7 @@ func tenantDetail(w io.Writer, t *api.Tenant) error {
 	g.row("VRF:", t.Status.VRF)
 	g.row("SRv6 policies:", strings.Join(t.Spec.Policies, ", "))
 	g.row("Used by:", strings.Join(t.Status.UsedBy, ", "))
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
 	g = newGrid("SITE", "SID", "PREFIXES")
 	sites := t.Status.Sites
@@ -68,13 +62,11 @@ func tenantDetail(w io.Writer, t *api.Tenant) error {
 		}
 		g.row(fmt.Sprintf("%s:%d", s.Switch, s.Port), sid, prefixes)
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
-	return conditionTable(w, t.Status.Conditions)
+	g.writeTo(w)
+	conditionTable(w, t.Status.Conditions)
 }
 
-func tenantTable(w io.Writer, tenants []api.Tenant) error {
+func tenantTable(w *bytes.Buffer, tenants []api.Tenant) {
 	g := newGrid("NAME", "SLICE", "PRIORITY", "RATE", "VRF", "SITES", "POLICIES", "ACCEPTED",
 		"PROGRAMMED")
 	for i := range tenants {
@@ -92,10 +84,10 @@ func tenantTable(w io.Writer, tenants []api.Tenant) error {
 			strings.Join(s.Policies, " "),
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func pfcPolicyTable(w io.Writer, policies []api.PFCPolicy) error {
+func pfcPolicyTable(w *bytes.Buffer, policies []api.PFCPolicy) {
 	g := newGrid("NAME", "SRV6 POLICY", "TENANT", "SCENARIO", "QUEUES", "PAUSED", "TUNNELS", "UP",
 		"ACCEPTED", "PROGRAMMED", "DEGRADED")
 	for i := range policies {
@@ -117,10 +109,10 @@ func pfcPolicyTable(w io.Writer, policies []api.PFCPolicy) error {
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed),
 			conditionCell(status, api.Degraded))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func pfcPolicyDetail(w io.Writer, p *api.PFCPolicy) error {
+func pfcPolicyDetail(w *bytes.Buffer, p *api.PFCPolicy) {
 	g := newGrid()
 	g.row("Name:", p.Name)
 	g.row("Version:", p.Version)
@@ -129,9 +121,7 @@ func pfcPolicyDetail(w io.Writer, p *api.PFCPolicy) error {
 	if len(p.Status.Cycle) > 0 {
 		g.row("Circle:", strings.Join(p.Status.Cycle, " "))
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
 	g = newGrid("QUEUE", "UPSTREAM", "BUFFER", "HEADROOM", "XOFF", "XON", "RTT", "PAUSED", "HELD",
 		"MOST", "RECEIVED", "XOFF SENT", "XON SENT", "DROPPED", "STORMS", "LAST XOFF", "LAST XON")
@@ -156,9 +146,7 @@ func pfcPolicyDetail(w io.Writer, p *api.PFCPolicy) error {
 			q.PausesReceived, q.XOFFSent, q.XONSent, q.Dropped, q.Storms,
 			clockTime(q.LastXOFF), clockTime(q.LastXON))
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
 	g = newGrid("TUNNEL", "FROM", "TO", "SEGMENTS", "STATE", "RTT", "SENT", "LOST")
 	for i := range p.Status.Tunnels {
@@ -169,8 +157,6 @@ func pfcPolicyDetail(w io.Writer, p *api.PFCPolicy) error {
 		}
 		g.row(t.ID, t.From, t.To, strings.Join(segments, " "), t.State, t.RTT, t.Sent, t.Lost)
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
-	return conditionTable(w, p.Status.Conditions)
+	g.writeTo(w)
+	conditionTable(w, p.Status.Conditions)
 }

@@ -1,16 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
-func topologyTable(w io.Writer, d *api.Topology) error {
+func topologyTable(w *bytes.Buffer, d *api.Topology) {
 	state := "current"
 	if d.Stale != nil {
 		state = "stale since " + clockTime(d.Stale.Since) + ": " + d.Stale.Reason
@@ -39,9 +39,7 @@ func topologyTable(w io.Writer, d *api.Topology) error {
 		g.row(cmp.Or(n.Name, string(n.ID)), n.ID, n.Loopback, strings.Join(locators, ", "),
 			strings.Join(sids, ", "), strings.Join(notes, ", "))
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
 	end := func(node topology.NodeID, port uint32) string {
 		name := names[node]
@@ -64,15 +62,13 @@ func topologyTable(w io.Writer, d *api.Topology) error {
 		}
 		g.row(end(l.Local, l.LocalPort), end(l.Remote, l.RemotePort), l.IGPMetric, delay, bandwidth)
 	}
-	if err := g.writeTo(w); err != nil {
-		return err
-	}
+	g.writeTo(w)
 	fmt.Fprintln(w)
 	g = newGrid("HOST", "ADDRESS", "SWITCH", "PORTS")
 	for _, h := range d.Hosts {
 		g.row(h.Name, h.Address, h.Switch, strings.Trim(fmt.Sprint(h.Ports), "[]"))
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 // bitRate writes a rate in the greatest unit that leaves 1 or more.

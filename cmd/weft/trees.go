@@ -1,14 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 
 	"github.com/weft-sdn/weft/api"
 )
 
 // treeTable draws the tree from the root down.
-func treeTable(w io.Writer, d *api.PlannedTree) error {
+func treeTable(w *bytes.Buffer, d *api.PlannedTree) {
 	fmt.Fprintf(w, "group %s, index %d, epoch %d, cost %d, SID %v\n\n", inLine(d.Name), d.Index,
 		d.Epoch, d.Tree.Cost, d.Tree.SID)
 	g := newGrid("NODE", "BRANCH", "PORT", "QPN", "SID", "BEHAVIOR", "PARENT PORT")
@@ -48,10 +48,10 @@ func treeTable(w io.Writer, d *api.PlannedTree) error {
 		}
 	}
 	draw(d.Tree.Root, "", "", nil)
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
-func stateTable(w io.Writer, d *api.GroupState) error {
+func stateTable(w *bytes.Buffer, d *api.GroupState) {
 	complete := ""
 	if !d.Complete {
 		complete = ", incomplete: some switches did not answer in time"
@@ -82,7 +82,7 @@ func stateTable(w io.Writer, d *api.GroupState) error {
 				b.Epoch)
 		}
 	}
-	return g.writeTo(w)
+	g.writeTo(w)
 }
 
 func psnCell(psn int64) string {

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -92,7 +92,7 @@ store.`,
 			if err != nil {
 				return err
 			}
-			return output.write(env.stdout, document, func(w io.Writer) error {
+			return output.write(env.stdout, document, func(w *bytes.Buffer) error {
 				_, err := fmt.Fprintf(w, "weft version %s\n", programVersion())
 				return err
 			})

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -75,13 +75,10 @@ func addEvents(v *viewer, add addFunc) {
 			}
 			query.Set("limit", strconv.Itoa(limit))
 			return list(ctx, v, client.Path("v1", "events", "latest"), query,
-				func(w io.Writer, events []api.Event) error {
+				func(w *bytes.Buffer, events []api.Event) {
 					for i := range events {
-						if _, err := fmt.Fprintln(w, eventLine(&events[i])); err != nil {
-							return err
-						}
+						fmt.Fprintln(w, eventLine(&events[i]))
 					}
-					return nil
 				})
 		})
 	f := c.Flags()

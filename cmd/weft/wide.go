@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -21,16 +20,13 @@ type beside struct {
 // wider makes the additional columns of a kind from a function of the kind's type.
 func wider[T any](cells func(t *T) []any, heading ...string) *beside {
 	return &beside{heading, func(item json.RawMessage) (out []any, err error) {
-		err = detail(func(_ io.Writer, t *T) error {
-			out = cells(t)
-			return nil
-		})(nil, item)
+		err = detail(func(_ *bytes.Buffer, t *T) { out = cells(t) })(nil, item)
 		return out, err
 	}}
 }
 
 // wideTable is the table of a kind with its further columns at the right, for -o wide.
-func (k *kind) wideTable(w io.Writer, items []json.RawMessage) error {
+func (k *kind) wideTable(w *bytes.Buffer, items []json.RawMessage) error {
 	if k.wide == nil {
 		return k.table(w, items)
 	}
@@ -58,9 +54,7 @@ func (k *kind) wideTable(w io.Writer, items []json.RawMessage) error {
 	}
 	for i, line := range lines {
 		pad := strings.Repeat(" ", width-utf8.RuneCountInString(line)+2)
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line+pad+more[i], " ")); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, strings.TrimRight(line+pad+more[i], " "))
 	}
 	return nil
 }
@@ -71,7 +65,7 @@ func rowsOf(table string) []string {
 }
 
 // tableOf returns the table of a kind for the requested format.
-func (v *viewer) tableOf(k *kind) func(io.Writer, []json.RawMessage) error {
+func (v *viewer) tableOf(k *kind) func(*bytes.Buffer, []json.RawMessage) error {
 	if v.output == formatWide {
 		return k.wideTable
 	}
@@ -79,9 +73,9 @@ func (v *viewer) tableOf(k *kind) func(io.Writer, []json.RawMessage) error {
 }
 
 // showOf returns the view of one resource for the requested format: -o wide shows its row.
-func (v *viewer) showOf(k *kind) func(io.Writer, json.RawMessage) error {
+func (v *viewer) showOf(k *kind) func(*bytes.Buffer, json.RawMessage) error {
 	if v.output == formatWide && k.wide != nil {
-		return func(w io.Writer, item json.RawMessage) error {
+		return func(w *bytes.Buffer, item json.RawMessage) error {
 			return k.wideTable(w, []json.RawMessage{item})
 		}
 	}

@@ -3,7 +3,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { dashes, plotLeft as left, plotRight as right } from '../domain/chart';
 import { formatClock } from '../domain/format';
-import { axisTop, formatValue, isolated } from '../domain/history';
+import { axisTop, binary, formatValue, isolated } from '../domain/history';
 import { crosshair, onCrosshair, setCrosshair } from '../store/crosshair';
 import { useDark } from '../store/theme';
 import { inks, useWidth, type Inks } from './canvas';
@@ -121,6 +121,7 @@ function axis(colours: Inks, of: 'x' | 'y', unit: string): uPlot.Axis {
       ? {
           size: left,
           space: 36,
+          ...(unit === 'octets' && { incrs: binary }),
           values: (_, all) => all.map((v) => formatValue(v, unit).replace(/ (packets|frames)\/s$/, '/s')),
         }
       : {

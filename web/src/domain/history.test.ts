@@ -55,4 +55,6 @@ test('metrics have words, and no axis of shares goes beyond all', () => {
   const port = ['inBits', 'outDiscards', 'pfcIn3'].map(metricText);
   expect(port).toEqual(['received', 'discarded, not sent', 'received, priority 3']);
   expect([axisTop(1, 'share'), axisTop(1, '1'), axisTop(1.2, 'share'), axisTop(9.9, 'bit/s')]).toEqual([1, 2, 2, 20]);
+  // Octets have units of 1,024.
+  expect([axisTop(1 << 20, 'octets'), axisTop(900, 'octets')]).toEqual([2 << 20, 1024]);
 });

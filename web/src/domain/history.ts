@@ -113,8 +113,14 @@ export function ceiling(value: number): number {
   return [1, 2, 5, 10].map((k) => k * unit).find((x) => x >= value)!;
 }
 
+/** The steps of an axis of octets, whose units are binary. */
+export const binary = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
 /** The top of an axis: there is room above the greatest value, unless that is all there can be. */
-export const axisTop = (most: number, unit?: string) => (unit === 'share' && most <= 1 ? 1 : ceiling(1.05 * most));
+export function axisTop(most: number, unit?: string): number {
+  if (unit === 'share' && most <= 1) return 1;
+  return (unit === 'octets' && binary.find((n) => n >= 1.05 * most)) || ceiling(1.05 * most);
+}
 
 /** The places of points that have a gap before and after them: no line shows these. */
 export function isolated(values: readonly (number | null | undefined)[]): number[] {

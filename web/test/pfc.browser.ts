@@ -70,7 +70,7 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
   await form.getByRole('button', { name: 'Create' }).click();
   await closed(form);
   await expect
-    .poll(async () => (await rows(page, 'SRv6 policies')).find((r) => r[0] === 'detour')?.[4])
+    .poll(async () => (await rows(page, 'SRv6 policies')).find((r) => r[0] === 'detour')?.[2])
     .toBe('R1 → R4 → R5 → R3');
 
   // Tenant b moves to the detour, and becomes lossless there.

@@ -116,7 +116,7 @@ export function Picture(props: {
         c.globalAlpha = faint(e.id);
         for (const lane of lanesOf(e, a, b, small)) {
           c.strokeStyle = lane.used === undefined ? inks.edge : inks.load[lane.used]!;
-          c.lineWidth = lane.width + (stands ? 2 : 0);
+          c.lineWidth = lane.width + (e.id === over ? 2 : 0);
           line(lane.from, lane.to);
         }
         c.strokeStyle = dead ? inks.line : e.state !== 'up' ? ink[e.state] : e.strong ? inks.accent : inks.edge;
@@ -139,16 +139,19 @@ export function Picture(props: {
       const p = where(v.id, w);
       if (!p) continue;
       const size = small ? 4 : 9;
-      c.globalAlpha = faint(v.id);
       // What is dead is an empty outline.
       const dead = v.state === 'down';
-      c.fillStyle = v.state === 'up' ? inks.cell : v.state === 'none' || dead ? inks.paper : ink[v.state];
       c.strokeStyle = v.id === at ? inks.accent : v.id === chosen ? inks.ink : dead ? inks.fault : inks.quiet;
       c.setLineDash(dead ? [3, 3] : []);
       c.lineWidth = v.id === chosen || v.id === at ? 3 : 1.2;
       c.beginPath();
       if (v.host) c.arc(p.x, p.y, size * 0.8, 0, 2 * Math.PI);
       else c.rect(p.x - size, p.y - size, 2 * size, 2 * size);
+      // No line shows through what is faint.
+      c.fillStyle = inks.paper;
+      c.fill();
+      c.globalAlpha = faint(v.id);
+      c.fillStyle = v.state === 'up' ? inks.cell : v.state === 'none' || dead ? inks.paper : ink[v.state];
       c.fill();
       c.stroke();
       c.setLineDash([]);
@@ -173,7 +176,7 @@ export function Picture(props: {
       // Links of what is at the top lead down: its name is above it.
       const side = spots.get(v.id)!.y < 0.2 ? -1 : 1;
       const q = { x: p.x, y: p.y + side * ((small ? 4 : 9) + 10) };
-      if (places.take(q.x, q.y, c.measureText(v.name).width + 2, inks.text + 2))
+      if (places.take(q.x, q.y, c.measureText(v.name).width + 6, inks.text + 2))
         note(c, v.name, q, v.state === 'down' ? inks.fault : inks.ink, inks);
     }
     for (const [text, p, colour] of texts) {

@@ -73,7 +73,7 @@ function All() {
   const profiles = useQuery(only === 'degraded' ? ask.degradedProfiles : ask.profiles);
   const names = (hosts.data ?? []).map((h) => h.name);
   const columns: Column<Profile>[] = [
-    named('EV profile', 'evs', 1.6),
+    named('EV profile', 'evs', 2.2),
     conditions(),
     counted('EVs', (p) => p.status.count, 0.5),
     counted('Active', (p) => p.status.active, 0.5),

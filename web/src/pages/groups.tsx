@@ -399,7 +399,7 @@ function Tree({ group: g }: { group: Group }) {
     {
       name: 'State',
       key: (r) => (stuck.has(r.key) ? 'stalled' : r.answered ? (r.valid ? 'acknowledges' : 'silent') : 'no answer'),
-      width: 1.1,
+      width: 2,
       cell: (r) =>
         !r.answered ? (
           <Badge tone="quiet">no answer</Badge>

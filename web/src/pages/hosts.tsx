@@ -158,7 +158,7 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
               path: ['switches', p.leafName ?? p.leaf],
               query: { port: p.leafPort ? String(p.leafPort) : undefined },
             }),
-            1.2,
+            1.6,
           ),
           { name: 'State', key: (p) => String(p.status.usable), cell: (p) => <PortState of={p} /> },
           { name: 'Wanted', key: (p) => p.spec.admin, width: 0.6 },

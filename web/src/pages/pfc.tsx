@@ -5,7 +5,7 @@ import { Badge, type Tone } from '../components/badge';
 import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Choose } from '../components/choose';
-import { conditions, counted, lasting, linked, named, rated, toned } from '../components/columns';
+import { conditions, counted, lasting, linked, long, named, rated, toned } from '../components/columns';
 import { Facts } from '../components/facts';
 import { To } from '../components/link';
 import { pagesOf, Part } from '../components/resource';
@@ -60,12 +60,10 @@ export function Lossless() {
   const srv6Columns: Column<SRv6>[] = [
     named('SRv6 policy', 'srv6-policies'),
     conditions(),
-    { name: 'From', key: (p) => p.spec.headend, width: 0.6 },
-    { name: 'To', key: (p) => p.spec.endpoint, width: 0.6 },
-    { name: 'Path', key: (p) => (p.status.path ?? []).join(' → '), width: 1.8 },
+    long('Path', (p) => (p.status.path ?? [p.spec.headend, '…', p.spec.endpoint]).join(' → '), 1.4),
     segments((p) => p.status.segmentList),
     { name: 'PFC at', key: (p) => (p.status.pfcNodes ?? []).join(', ') },
-    { name: 'Used by', key: (p) => (p.status.usedBy ?? []).join(', '), width: 1.2 },
+    long('Used by', (p) => (p.status.usedBy ?? []).join(', '), 1.7),
   ];
   return (
     <>
@@ -107,7 +105,7 @@ const segments = <T,>(of: (row: T) => Schemas['PfcTunnel']['segments'] | null | 
       {(of(r) ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}
     </span>
   ),
-  width: 2,
+  width: 2.2,
 });
 
 const dropped = (p: PFC) => (p.status.nodes ?? []).reduce((n, x) => n + (x.queue?.dropped ?? 0), 0);
@@ -244,7 +242,7 @@ function Held({ of: n }: { of: Schemas['PfcNode'] }) {
           { label: 'XON', value: w.xon, tone: 'warning' },
         ]}
         spans={spells(between(seen, 'paused', 'received'), 'paused')}
-        note={`Seen since this page was opened, at most 15 minutes; ${paused} of ${seen.length} readings paused. The foot has these, and pauses between two readings.`}
+        note={`Seen since this page was opened, at most 15 minutes; ${paused} of ${seen.length} readings paused. The strip below the line has these, and pauses between two readings.`}
       />
       <Chart
         label={`Pauses at ${n.switch}, port ${n.port}`}

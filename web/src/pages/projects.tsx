@@ -138,7 +138,7 @@ export function Assets({ of: p }: { of: Project }) {
             name: 'Used by',
             key: (t) => (t.usedBy ?? []).join(', '),
             width: 2,
-            cell: (t) => (t.usedBy?.length ? <Resources of={t.usedBy} /> : <Badge tone="quiet">left</Badge>),
+            cell: (t) => (t.usedBy?.length ? <Resources of={t.usedBy} /> : <Badge tone="quiet">free</Badge>),
           },
         ]}
       />

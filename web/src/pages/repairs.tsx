@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { aged, counted, leading } from '../components/columns';
+import { aged, counted, leading, long } from '../components/columns';
 import { Heading } from '../components/facts';
 import { To } from '../components/link';
 import { Answer } from '../components/states';
@@ -31,7 +31,7 @@ export function Repairs() {
       key: (c) => c.jobs?.names?.join(', ') ?? '',
       cell: (c) => (c.jobs?.names ?? []).map((j) => <To key={j} path={['jobs', j]}>{`${j} `}</To>),
     },
-    { name: 'Evidence', key: (c) => c.repair!.evidence?.join(' ') ?? '', width: 3 },
+    long('Evidence', (c) => c.repair!.evidence?.join(' '), 4),
   ];
   return (
     <>

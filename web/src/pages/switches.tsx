@@ -74,8 +74,8 @@ function List({ all }: { all: Switch[] }) {
       cell: (s) => reported(s)?.down?.join(', '),
       width: 0.6,
     },
-    coded('Node', (s) => s.node, 1.2),
-    { name: 'Programmed by', key: (s) => s.address ?? '', cell: (s) => <Programmed of={s} />, width: 2.9 },
+    coded('Node', (s) => s.node, 1.4),
+    { name: 'Programmed by', key: (s) => s.address ?? '', cell: (s) => <Programmed of={s} brief />, width: 2.1 },
   ];
   return (
     <>
@@ -296,15 +296,15 @@ function Trace({ name }: { name: string }) {
   );
 }
 
-/** The server by which a switch is programmed. */
-function Programmed({ of }: { of: Switch }) {
+/** The server by which a switch is programmed; brief: P4Runtime, as most speak, goes without saying. */
+function Programmed({ of, brief }: { of: Switch; brief?: boolean }) {
   if (!of.address) return null;
   return (
     <>
-      {of.system ? `${systems[of.system] ?? of.system}, gNMI ` : 'P4Runtime '}
+      {of.system ? `${systems[of.system] ?? of.system}, gNMI ` : !brief && 'P4Runtime '}
       <code>
         {of.address}
-        {!of.system && `, device ${of.deviceId ?? 1}`}
+        {!of.system && !brief && `, device ${of.deviceId ?? 1}`}
       </code>
     </>
   );

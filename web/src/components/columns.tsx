@@ -94,6 +94,13 @@ export const timed = <T,>(name: string, of: (row: T) => string, width?: number):
   width,
 });
 
+/** What can be done with a row, by so many buttons. */
+export const actions = <T,>(width: number, cell: (row: T) => ReactNode): Column<T> => ({
+  name: 'Actions',
+  width,
+  cell,
+});
+
 const apart =
   (say: (time: string, now: number) => string) =>
   <T,>(name: string, of: (row: T) => string | undefined, now: number, width?: number, none?: string): Column<T> =>

@@ -95,6 +95,16 @@ export function Chosen(props: { title: string; close: () => void; buttons?: Reac
   );
 }
 
+/** A part of a page below its heading; label: what a screen reader calls it. charts: it has these beside each other. */
+export function Section(props: { title: ReactNode; label?: string; charts?: boolean; children: ReactNode }) {
+  return (
+    <section aria-label={props.label}>
+      <h2>{props.title}</h2>
+      {props.charts ? <div className="charts">{props.children}</div> : props.children}
+    </section>
+  );
+}
+
 /** The head of a page or of a part of it: its name, its state, and what can be done with it. */
 export function Heading(props: { title: string; part?: boolean; state?: ReactNode; children?: ReactNode }) {
   const { title, part, state, children } = props;

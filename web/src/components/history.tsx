@@ -6,6 +6,7 @@ import { metricText, summary, views, type HistoryKind } from '../domain/history'
 import { useSpan } from '../store/past';
 import { Chart } from './chart';
 import { Answer, Empty } from './states';
+import { Section } from './facts';
 
 /** What an object did, as charts of the metrics that belong together, over the time of the page. */
 export function History({
@@ -83,20 +84,17 @@ export function PortHistory({ name, children }: { name: string; children?: React
 export function PortCharts({ of, label }: { of: readonly (readonly [name: string, title: string])[]; label: string }) {
   if (of.length === 0) return null;
   return (
-    <section aria-label={label}>
-      <h2>{label}</h2>
-      <div className="charts">
-        {of.map(([name, title]) => (
-          <History
-            key={name}
-            kind="port"
-            name={name}
-            only={['traffic', 'losses']}
-            title={(view) => `${title}: ${view}`}
-            absent={`The controller has measured nothing of ${title} in the last 24 hours.`}
-          />
-        ))}
-      </div>
-    </section>
+    <Section title={label} label={label} charts>
+      {of.map(([name, title]) => (
+        <History
+          key={name}
+          kind="port"
+          name={name}
+          only={['traffic', 'losses']}
+          title={(view) => `${title}: ${view}`}
+          absent={`The controller has measured nothing of ${title} in the last 24 hours.`}
+        />
+      ))}
+    </Section>
   );
 }

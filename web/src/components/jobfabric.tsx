@@ -13,6 +13,7 @@ import { Choose } from './choose';
 import { Matrix } from './matrix';
 import { Where, type Pointed } from './network';
 import { Answer } from './states';
+import { Section } from './facts';
 
 type Racks = Schemas['JobRacks'];
 
@@ -161,8 +162,7 @@ export function Lanes({ job }: { job: string }) {
   }, [past, job]);
   const place = (t: number) => `${(100 * Math.max(0, Math.min(1, (t - from) / (to - from)))).toFixed(2)}%`;
   return (
-    <section aria-label={`What happened to ${job}`}>
-      <h2>What happened</h2>
+    <Section title="What happened" label={`What happened to ${job}`}>
       <dl className="lanes">
         {lanes.map(([title, all]) => (
           <div key={title}>
@@ -192,6 +192,6 @@ export function Lanes({ job }: { job: string }) {
           </div>
         ))}
       </dl>
-    </section>
+    </Section>
   );
 }

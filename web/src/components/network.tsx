@@ -14,6 +14,7 @@ import { usePorts } from '../store/ports';
 import { go, looked, setParams, type Look } from '../store/place';
 import { StateLegend, LoadLegend } from './statelegend';
 import { Picture, type Edge, type Vertex } from './picture';
+import { Section } from './facts';
 
 type Link = Schemas['FabricLink'];
 type Node = Schemas['FabricNode'];
@@ -285,8 +286,7 @@ function Part({ switches, links: wanted = noLinks, point }: WhereProps) {
   );
   if (part.nodes.length === 0 || part.lit.size === 0 || part.nodes.length > 4 * many) return null;
   return (
-    <section aria-label="Where it is">
-      <h2>Where it is</h2>
+    <Section title="Where it is" label="Where it is">
       <NetworkPicture
         nodes={part.nodes}
         links={part.links}
@@ -296,6 +296,6 @@ function Part({ switches, links: wanted = noLinks, point }: WhereProps) {
         point={point && pointed}
         open={(kind, id) => go(['fabric'], { [kind]: id })}
       />
-    </section>
+    </Section>
   );
 }

@@ -8,6 +8,7 @@ import { pageOf } from '../domain/place';
 import { useEditing } from '../store/draft';
 import { go } from '../store/place';
 import { Conditions, Messages } from './badge';
+import { actions } from './columns';
 import { Delete } from './delete';
 import { Documented } from './documented';
 import { Heading } from './facts';
@@ -59,22 +60,18 @@ export function Part<T extends Intent>(
   const { noun, writes } = kindOf(collection)!;
   const [editing, setEditing] = useState<T | 'new'>();
   const found = useQuery(all);
-  const actions: Column<T> = {
-    name: 'Actions',
-    width: 2.4,
-    cell: (r) => (
-      <span className="buttons">
-        <Open scope={writes} on={r.name} label="Change…" name={`Change ${r.name}`} open={() => setEditing(r)} />
-        <Delete collection={collection} name={r.name} />
-      </span>
-    ),
-  };
+  const buttons = actions<T>(2.4, (r) => (
+    <span className="buttons">
+      <Open scope={writes} on={r.name} label="Change…" name={`Change ${r.name}`} open={() => setEditing(r)} />
+      <Delete collection={collection} name={r.name} />
+    </span>
+  ));
   return (
     <section>
       <Heading part title={title}>
         {found.isPending || <Open scope={writes} label={`New ${noun}…`} open={() => setEditing('new')} />}
       </Heading>
-      <Rows of={found} what={title} columns={[...columns, actions]} id={(r) => r.name} label={title} empty={empty} />
+      <Rows of={found} what={title} columns={[...columns, buttons]} id={(r) => r.name} label={title} empty={empty} />
       {editing && (
         <Edit
           {...{ collection, useForm, done }}

@@ -5,7 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useSession } from '../api/session';
 import { Badge } from '../components/badge';
-import { ago } from '../components/columns';
+import { actions, ago } from '../components/columns';
 import { Copy } from '../components/copy';
 import { Dialog } from '../components/dialog';
 import { Facts, Heading } from '../components/facts';
@@ -50,20 +50,16 @@ export function Access() {
     { name: 'Role', key: role },
     ago('Signed in', (u) => u.lastUsed, now, undefined, 'never'),
     ago('Password set', (u) => u.changed, now),
-    {
-      name: 'Actions',
-      width: 2,
-      cell: (u) => (
-        <span className="buttons">
-          <button type="button" aria-label={`Set the password of ${u.name}`} onClick={() => setPassword(u.name)}>
-            Password…
-          </button>
-          <End label="Remove" what={`user ${u.name}`} act={() => act.removeUser(u.name)}>
-            The sessions of {u.name} end at once.
-          </End>
-        </span>
-      ),
-    },
+    actions(2, (u) => (
+      <span className="buttons">
+        <button type="button" aria-label={`Set the password of ${u.name}`} onClick={() => setPassword(u.name)}>
+          Password…
+        </button>
+        <End label="Remove" what={`user ${u.name}`} act={() => act.removeUser(u.name)}>
+          The sessions of {u.name} end at once.
+        </End>
+      </span>
+    )),
   ];
   const tokenColumns: Column<Token>[] = [
     { name: 'Token', key: (t) => t.name, width: 1.2 },
@@ -84,14 +80,11 @@ export function Access() {
         ),
       width: 1.7,
     },
-    {
-      name: 'Actions',
-      cell: (t) => (
-        <End label="Revoke" what={`token ${t.name}`} act={() => act.revokeToken(t.id)}>
-          It ends at once, and the sessions that it has begun with it.
-        </End>
-      ),
-    },
+    actions(1, (t) => (
+      <End label="Revoke" what={`token ${t.name}`} act={() => act.revokeToken(t.id)}>
+        It ends at once, and the sessions that it has begun with it.
+      </End>
+    )),
   ];
   const sessionColumns: Column<Session>[] = [
     {
@@ -109,14 +102,11 @@ export function Access() {
     ago('Began', (s) => s.created, now, 0.8),
     ago('Used', (s) => s.lastUsed, now, 0.8),
     { name: 'Ends', key: (s) => s.expires, cell: (s) => formatTime(s.expires, now), width: 1.7 },
-    {
-      name: 'Actions',
-      cell: (s) => (
-        <End label="End" what={`the session of ${s.name}`} act={() => act.endSession(s.id)}>
-          {s.current ? 'It is this one: you are asked to sign in again.' : 'It counts no more at once.'}
-        </End>
-      ),
-    },
+    actions(1, (s) => (
+      <End label="End" what={`the session of ${s.name}`} act={() => act.endSession(s.id)}>
+        {s.current ? 'It is this one: you are asked to sign in again.' : 'It counts no more at once.'}
+      </End>
+    )),
   ];
   return (
     <>

@@ -7,7 +7,7 @@ import { Badge, type Tone } from '../components/badge';
 import { Choose } from '../components/choose';
 import { ago, conditions, counted, lasting, named } from '../components/columns';
 import { Contains } from '../components/contains';
-import { Chosen, Facts, Grid } from '../components/facts';
+import { Chosen, Facts, Grid, Section } from '../components/facts';
 import { Confirm, type Described } from '../components/form';
 import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
@@ -288,20 +288,15 @@ function One({ of: p }: { of: Profile }) {
         </p>
       ) : null}
       {ev && <PathOf profile={p} ev={ev} />}
-      <section aria-label={`Traffic of ${p.name}`}>
-        <h2>Over time</h2>
-        <div className="charts">
-          <History kind="ev-profile" name={p.name} absent="No host has reported what it sent by this profile." />
-          <PlaneShares hosts={s.hosts} />
-        </div>
-      </section>
+      <Section title="Over time" label={`Traffic of ${p.name}`} charts>
+        <History kind="ev-profile" name={p.name} absent="No host has reported what it sent by this profile." />
+        <PlaneShares hosts={s.hosts} />
+      </Section>
       <div className="columns">
-        <section>
-          <h2>EVs</h2>
+        <Section title="EVs">
           <EvTable name={p.name} label="EVs" chosen={ev} />
-        </section>
-        <section>
-          <h2>Profile</h2>
+        </Section>
+        <Section title="Profile">
           <Facts
             label={`EV profile ${p.name}`}
             of={[
@@ -327,7 +322,7 @@ function One({ of: p }: { of: Profile }) {
               ['Override', p.version > 0 ? <code>{formatExact(p.spec)}</code> : 'none'],
             ]}
           />
-        </section>
+        </Section>
       </div>
     </>
   );

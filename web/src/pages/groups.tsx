@@ -6,7 +6,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
 import { coded, conditions, counted, linked, named, shown } from '../components/columns';
-import { Facts, made } from '../components/facts';
+import { Facts, made, Section } from '../components/facts';
 import { Confirm, type Described } from '../components/form';
 import { To } from '../components/link';
 import { Chart } from '../components/chart';
@@ -282,8 +282,7 @@ function Connections({ of: g }: { of: Group }) {
     }),
   ];
   return (
-    <section aria-label={`Connections of ${g.name}`}>
-      <h2>Connections</h2>
+    <Section title="Connections" label={`Connections of ${g.name}`}>
       <Table
         rows={g.status.connections ?? []}
         columns={columns}
@@ -291,7 +290,7 @@ function Connections({ of: g }: { of: Group }) {
         label="Connections"
         empty="No application has connected."
       />
-    </section>
+    </Section>
   );
 }
 
@@ -316,29 +315,26 @@ function Traffic({ of: name }: { of: string }) {
   const [behind = [], late = [], naks = []] = values;
   const note = 'Seen since this page was opened, at most 15 minutes.';
   return (
-    <section aria-label={`Traffic of ${name}`}>
-      <h2>Over time</h2>
-      <div className="charts">
-        {reads && <History kind="group" name={name} absent="The controller has no history of it yet." />}
-        <Chart
-          label={`PSNs behind in ${name}`}
-          title="slowest branch"
-          times={times}
-          series={[{ label: 'PSNs behind the furthest', unit: '1', values: behind }]}
-          note={note}
-        />
-        <Chart
-          label={`Branches of ${name}`}
-          title="branches"
-          times={times}
-          series={[
-            { label: `behind by more than ${notable} PSNs`, unit: '1', values: late },
-            { label: 'that ask for packets again (NAK)', unit: '1', values: naks },
-          ]}
-          note={note}
-        />
-      </div>
-    </section>
+    <Section title="Over time" label={`Traffic of ${name}`} charts>
+      {reads && <History kind="group" name={name} absent="The controller has no history of it yet." />}
+      <Chart
+        label={`PSNs behind in ${name}`}
+        title="slowest branch"
+        times={times}
+        series={[{ label: 'PSNs behind the furthest', unit: '1', values: behind }]}
+        note={note}
+      />
+      <Chart
+        label={`Branches of ${name}`}
+        title="branches"
+        times={times}
+        series={[
+          { label: `behind by more than ${notable} PSNs`, unit: '1', values: late },
+          { label: 'that ask for packets again (NAK)', unit: '1', values: naks },
+        ]}
+        note={note}
+      />
+    </Section>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { Choose } from '../components/choose';
-import { aged, coded, counted, leading, named } from '../components/columns';
+import { actions, aged, coded, counted, leading, named } from '../components/columns';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
@@ -178,17 +178,13 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
           },
           ...(mrc
             ? [
-                {
-                  name: 'Actions',
-                  width: 1.2,
-                  cell: (p: Port) => (
-                    <DrainButton
-                      target={{ kind: 'port', host: h.name, port: p.port }}
-                      admin={p.spec.admin}
-                      what={`port ${p.port} of ${h.name}`}
-                    />
-                  ),
-                },
+                actions<Port>(1.2, (p) => (
+                  <DrainButton
+                    target={{ kind: 'port', host: h.name, port: p.port }}
+                    admin={p.spec.admin}
+                    what={`port ${p.port} of ${h.name}`}
+                  />
+                )),
               ]
             : []),
         ]}

@@ -6,7 +6,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, shapes } from '../components/badge';
 import { counted, ending, named, shown } from '../components/columns';
-import { Facts, Grid, made } from '../components/facts';
+import { Facts, Grid, made, Section } from '../components/facts';
 import { Events } from '../components/events';
 import { Confirm, type Described } from '../components/form';
 import { History as Measured } from '../components/history';
@@ -311,8 +311,7 @@ const rankText = (n: Schemas['JobNIC']) =>
 function Traffic({ job }: { job: Schemas['Job'] }) {
   const groups = [...new Set((job.status.groups ?? []).flatMap((g) => (g.group ? [g.group] : [])))];
   return (
-    <section aria-label={`Traffic of ${job.name}`}>
-      <h2>Traffic</h2>
+    <Section title="Traffic" label={`Traffic of ${job.name}`}>
       <div className="charts">
         <Measured kind="fabric" name={`job/${job.name}`} absent="No switch reports what the ports of its NICs carry." />
         {groups.slice(0, mostGroups).map((g) => (
@@ -324,7 +323,7 @@ function Traffic({ job }: { job: Schemas['Job'] }) {
           It has {groups.length - mostGroups} more groups: see <a href="#/groups">Groups</a>.
         </p>
       )}
-    </section>
+    </Section>
   );
 }
 

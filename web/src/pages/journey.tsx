@@ -5,7 +5,7 @@ import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { arrowOf } from '../components/canvas';
 import { Choose } from '../components/choose';
-import { Facts } from '../components/facts';
+import { Facts, Section } from '../components/facts';
 import { Intent, To } from '../components/link';
 import { Empty, Failure } from '../components/states';
 import { lanes, line, numberOf, stack, stepOf, steps, way, type Header, type Hop, type Stop } from '../domain/journey';
@@ -175,11 +175,10 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
         ))}
       </div>
       <div className="beside">
-        <section aria-label="This step">
-          <h2>{here.stop.title}</h2>
+        <Section title={here.stop.title} label="This step">
           <Facts of={here.stop.facts.map(([name, value]) => [name, <code key="v">{value}</code>])} />
           {here.stop.key && <Wanted sw={w.hop.switch} table={here.stop.table!} stop={here.stop} />}
-        </section>
+        </Section>
         <section aria-label="Headers that leave the switch">
           <h2>
             Headers from {w.hop.switch} by port {w.port}

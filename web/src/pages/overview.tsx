@@ -9,7 +9,7 @@ import { Badge, type Tone } from '../components/badge';
 import { Choose } from '../components/choose';
 import { counted, leading, rated, shown, toned } from '../components/columns';
 import { Events } from '../components/events';
-import { Heading, Time } from '../components/facts';
+import { Heading, Section, Time } from '../components/facts';
 import { Confirm } from '../components/form';
 import { History } from '../components/history';
 import { To } from '../components/link';
@@ -77,14 +77,13 @@ function Own() {
 function Causes({ of }: { of: readonly Cause[] }) {
   if (of.length === 0) return null;
   return (
-    <section>
-      <h2>Causes</h2>
+    <Section title="Causes">
       <ul className="causes">
         {of.map((c) => (
           <CauseItem key={c.id} of={c} />
         ))}
       </ul>
-    </section>
+    </Section>
   );
 }
 
@@ -302,15 +301,11 @@ function Network() {
           </To>
         ))}
       </section>
-      <section aria-label="Traffic of the network">
-        <h2>Traffic</h2>
-        <div className="charts">
-          <History kind="fabric" name="all" absent="No switch reports what its ports carry." />
-        </div>
-      </section>
+      <Section title="Traffic" label="Traffic of the network" charts>
+        <History kind="fabric" name="all" absent="No switch reports what its ports carry." />
+      </Section>
       {planes.data && planes.data.length > 0 && (
-        <section>
-          <h2>Planes</h2>
+        <Section title="Planes">
           <Table<Schemas['FabricPlane']>
             rows={planes.data}
             id={(p) => String(p.plane)}
@@ -340,13 +335,12 @@ function Network() {
               },
             ]}
           />
-        </section>
+        </Section>
       )}
       <Busiest />
-      <section>
-        <h2>What happened last</h2>
+      <Section title="What happened last">
         <Events of={live.events.slice(-12).toReversed()} label="Latest events" empty="No event so far." />
-      </section>
+      </Section>
     </>
   );
 }
@@ -389,8 +383,7 @@ function Busiest() {
   if (items.length === 0) return null;
   const at = (name: string) => [name.slice(0, name.lastIndexOf('/')), name.slice(name.lastIndexOf('/') + 1)] as const;
   return (
-    <section>
-      <h2>Busiest ports</h2>
+    <Section title="Busiest ports">
       <Table<Schemas['TopItem']>
         rows={items}
         id={(i) => i.name}
@@ -417,7 +410,7 @@ function Busiest() {
           rated('Speed', (i) => i.speed),
         ]}
       />
-    </section>
+    </Section>
   );
 }
 

@@ -6,7 +6,7 @@ import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Choose } from '../components/choose';
 import { conditions, counted, lasting, linked, long, named, rated, toned } from '../components/columns';
-import { Facts } from '../components/facts';
+import { Facts, Section } from '../components/facts';
 import { To } from '../components/link';
 import { pagesOf, Part } from '../components/resource';
 import { Empty } from '../components/states';
@@ -173,8 +173,7 @@ function TunnelCharts({ of: p }: { of: PFC }) {
   // The queue that the tunnel's pauses stop is at its end.
   const stopped = nodes.find((n) => n.switch === tunnel.to) ?? nodes.find((n) => n.switch === tunnel.from);
   return (
-    <section aria-label={`Tunnel ${name}`}>
-      <h2>Tunnels over time</h2>
+    <Section title="Tunnels over time" label={`Tunnel ${name}`}>
       <p className="filters">
         <Choose
           label="Tunnel"
@@ -194,7 +193,7 @@ function TunnelCharts({ of: p }: { of: PFC }) {
           />
         )}
       </div>
-    </section>
+    </Section>
   );
 }
 

@@ -5,7 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Summary } from '../components/badge';
-import { leading, rated, shown } from '../components/columns';
+import { actions, leading, rated, shown } from '../components/columns';
 import { CutOff } from '../components/cutoff';
 import { Folded } from '../components/documented';
 import { Confirm, Form, Open } from '../components/form';
@@ -16,6 +16,7 @@ import * as field from '../domain/fields';
 import { formatAge, formatBitRate } from '../domain/format';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
+import { Section } from '../components/facts';
 
 type Port = Schemas['Port'];
 
@@ -90,56 +91,51 @@ export function Ports({ name }: { name: string }) {
           </span>
         ),
     },
-    {
-      name: 'Actions',
-      width: 2.2,
-      cell: (p) => {
-        const out = p.status.config.enabled === false || p.spec.enabled === false;
-        const label = out ? 'Enable' : 'Disable';
-        const enable = (dry: boolean) =>
-          act.replace('ports', `${name}/${p.status.port}`, { ...p.spec, enabled: out }, p.version, dry);
-        return (
-          <span className="buttons">
+    actions(2.2, (p) => {
+      const out = p.status.config.enabled === false || p.spec.enabled === false;
+      const label = out ? 'Enable' : 'Disable';
+      const enable = (dry: boolean) =>
+        act.replace('ports', `${name}/${p.status.port}`, { ...p.spec, enabled: out }, p.version, dry);
+      return (
+        <span className="buttons">
+          <Confirm
+            scope="operate"
+            label={label}
+            danger={!out}
+            title={`${label} port ${p.name}?`}
+            act={() => enable(false)}
+            dry={() => enable(true)}
+          >
+            {out ? (
+              <p>The switch takes the port into service again.</p>
+            ) : (
+              <>
+                <p>
+                  The switch takes the port out of service. Trees, tunnels and EVs leave{' '}
+                  {p.status.link ? 'its link' : 'it'} at once; what is on its way there is lost. To lose nothing, drain
+                  the link before.
+                </p>
+                <CutOff port={p} />
+              </>
+            )}
+          </Confirm>
+          <Open scope="operate" label="Change…" name={`Change port ${p.name}`} open={() => setEditing(p)} />
+          {p.version > 0 && (
             <Confirm
               scope="operate"
-              label={label}
-              danger={!out}
-              title={`${label} port ${p.name}?`}
-              act={() => enable(false)}
-              dry={() => enable(true)}
+              label="Forget"
+              title={`Forget what is wanted of port ${p.name}?`}
+              act={() => act.remove('ports', `${name}/${p.status.port}`, false)}
             >
-              {out ? (
-                <p>The switch takes the port into service again.</p>
-              ) : (
-                <>
-                  <p>
-                    The switch takes the port out of service. Trees, tunnels and EVs leave{' '}
-                    {p.status.link ? 'its link' : 'it'} at once; what is on its way there is lost. To lose nothing,
-                    drain the link before.
-                  </p>
-                  <CutOff port={p} />
-                </>
-              )}
+              <p>The switch keeps the settings that it has.</p>
             </Confirm>
-            <Open scope="operate" label="Change…" name={`Change port ${p.name}`} open={() => setEditing(p)} />
-            {p.version > 0 && (
-              <Confirm
-                scope="operate"
-                label="Forget"
-                title={`Forget what is wanted of port ${p.name}?`}
-                act={() => act.remove('ports', `${name}/${p.status.port}`, false)}
-              >
-                <p>The switch keeps the settings that it has.</p>
-              </Confirm>
-            )}
-          </span>
-        );
-      },
-    },
+          )}
+        </span>
+      );
+    }),
   ];
   return (
-    <section>
-      <h2>Ports</h2>
+    <Section title="Ports">
       {gnmi.data?.error && (
         <p>
           <Badge tone="warning">no reports by gNMI</Badge> {gnmi.data.error}
@@ -157,7 +153,7 @@ export function Ports({ name }: { name: string }) {
       )}
       <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} empty="" />
       {editing && <Form collection="ports" of={editing} fields={fields} close={() => setEditing(undefined)} />}
-    </section>
+    </Section>
   );
 }
 

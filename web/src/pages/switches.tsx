@@ -6,10 +6,10 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
 import { Choose } from '../components/choose';
-import { aged, coded, counted, long, named, shown } from '../components/columns';
+import { actions, aged, coded, counted, long, named, shown } from '../components/columns';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
-import { Facts, Heading } from '../components/facts';
+import { Facts, Heading, Section } from '../components/facts';
 import { Confirm, PortList } from '../components/form';
 import { PortCharts } from '../components/history';
 import { See, To } from '../components/link';
@@ -192,8 +192,7 @@ function Orphans({ name }: { name: string }) {
   const now = useNow();
   if (!orphans.data?.length) return null;
   return (
-    <section>
-      <h2>Entries that no resource explains</h2>
+    <Section title="Entries that no resource explains">
       <p>The controller keeps them until somebody deletes them.</p>
       <Table<Schemas['Orphan']>
         rows={orphans.data}
@@ -206,24 +205,21 @@ function Orphans({ name }: { name: string }) {
           counted('Entries', (o) => o.entries, 0.5),
           aged('For', (o) => o.since, now, 0.5),
           long('Why', (o) => o.reason, 2),
-          {
-            name: 'Actions',
-            cell: (o) => (
-              <Confirm
-                scope="configure"
-                label="Delete"
-                danger
-                title={`Delete ${o.name}?`}
-                act={() => act.deleteOrphan(o.name)}
-                dry={() => act.deleteOrphan(o.name, true)}
-              >
-                <p>Traffic that uses these entries is lost.</p>
-              </Confirm>
-            ),
-          },
+          actions(1, (o) => (
+            <Confirm
+              scope="configure"
+              label="Delete"
+              danger
+              title={`Delete ${o.name}?`}
+              act={() => act.deleteOrphan(o.name)}
+              dry={() => act.deleteOrphan(o.name, true)}
+            >
+              <p>Traffic that uses these entries is lost.</p>
+            </Confirm>
+          )),
         ]}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -233,8 +229,7 @@ function Trace({ name }: { name: string }) {
   const [count, setCount] = useParam('trace-count', '1');
   const trace = useMutation({ mutationFn: () => ask.traces(name, port, Number(count)) });
   return (
-    <section>
-      <h2>Trace packets</h2>
+    <Section title="Trace packets">
       <form
         className="filters"
         onSubmit={(e) => {
@@ -292,7 +287,7 @@ function Trace({ name }: { name: string }) {
             ))}
           </>
         ))}
-    </section>
+    </Section>
   );
 }
 
@@ -317,8 +312,7 @@ function Tables({ name }: { name: string }) {
   const [chosen] = useParam('table');
   const table = tables.data?.find((t) => t.name === chosen);
   return (
-    <section>
-      <h2>Tables of the P4 program</h2>
+    <Section title="Tables of the P4 program">
       <Answer of={tables} what="tables">
         {(all) => (
           <p className="filters">
@@ -340,7 +334,7 @@ function Tables({ name }: { name: string }) {
       </Answer>
       {table && <Entries name={name} table={table} />}
       {chosen && tables.data && !table && <Empty>The program has no table {chosen}.</Empty>}
-    </section>
+    </Section>
   );
 }
 
@@ -402,8 +396,7 @@ function Entries({ name, table }: { name: string; table: Schemas['TableView'] })
 function Counters({ name }: { name: string }) {
   const counters = useQuery(ask.counters(name));
   return (
-    <section>
-      <h2>Counters</h2>
+    <Section title="Counters">
       <Answer of={counters} what="counters">
         {(all) => (
           <Searched
@@ -427,6 +420,6 @@ function Counters({ name }: { name: string }) {
           />
         )}
       </Answer>
-    </section>
+    </Section>
   );
 }

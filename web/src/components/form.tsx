@@ -333,12 +333,10 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
             from={pick.from}
             chosen={items.map((item) => String(item[pick.field] ?? ''))}
             add={(values) => change(path, [...items, ...values.map((v) => ({ ...f.first?.(), [pick.field]: v }))])}
-            remove={(v) =>
-              change(
-                path,
-                items.filter((item) => item[pick.field] !== v),
-              )
-            }
+            remove={(v) => {
+              const rest = items.filter((item) => item[pick.field] !== v);
+              change(path, rest);
+            }}
           />
         ),
       );

@@ -23,7 +23,8 @@ interface TableProps<T> {
   columns: Column<T>[];
   id: (row: T) => string;
   label: string;
-  empty: ReactNode;
+  /** What is said where there is no row. */
+  empty?: ReactNode;
   selected?: string;
   search?: string;
 }
@@ -162,15 +163,7 @@ export function Table<T>({ rows, columns, id, label, empty, selected, search }: 
                 role="row"
                 aria-rowindex={item.index + 2}
                 className={`row${id(row) === selected ? ' selected' : ''}`}
-                style={{
-                  ...template,
-                  position: 'absolute',
-                  top: 0,
-                  left: 0,
-                  right: 0,
-                  height: rowHeight,
-                  transform: `translateY(${item.start}px)`,
-                }}
+                style={{ ...template, height: rowHeight, transform: `translateY(${item.start}px)` }}
               >
                 {columns.map((c) => (
                   <div key={c.name} role="cell" className={c.number ? 'number' : undefined}>

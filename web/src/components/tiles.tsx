@@ -49,12 +49,9 @@ export function Tiles(props: {
     combine: (all) => all.flatMap((u) => (u.data?.rows ? [u.data] : [])),
   });
   const loads = useMemo(() => {
-    const busiest = top.data?.metric === 'utilization' ? top.data.items : [];
-    return loadsOf(
-      division,
-      uses,
-      busiest.map((i) => ({ name: i.name, share: i.out ?? 0 })),
-    );
+    const items = top.data?.metric === 'utilization' ? top.data.items : [],
+      busiest = items.map((i) => ({ name: i.name, share: i.out ?? 0 }));
+    return loadsOf(division, uses, busiest);
   }, [division, uses, top.data]);
   const [at, setAt] = useState(back);
   const [view, setView] = useState(whole);

@@ -103,12 +103,9 @@ export function divide(nodes: readonly Node[], links: readonly Link[]): Division
     .map(([plane, members]): PlaneBlocks => {
       const top = members.filter((i) => tier[i]! > 1),
         low = members.filter((i) => tier[i]! <= 1),
-        alone = low.filter((i) => !joined[i]);
-      const of = grouped(
-        low.filter((i) => joined[i]),
-        root,
-      );
-      const pods = [...of.values()]
+        alone = low.filter((i) => !joined[i]),
+        together = low.filter((i) => joined[i]);
+      const pods = [...grouped(together, root).values()]
         .sort((a, b) => natural(first(a), first(b)))
         .map((members, i, { length }) =>
           block(plane, String(i + 1), length > 1 ? `Pod ${i + 1}` : 'All switches', members),

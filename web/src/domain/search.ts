@@ -25,31 +25,23 @@ export function find(targets: readonly Target[], text: string, most = 20): Targe
   const doing = verb?.toLowerCase();
   let done: Target[] = [];
   if (doing === 'compare') {
-    const [a] = find(
-      targets.filter((t) => t.looks),
-      first!,
-      1,
-    );
+    const compared = targets.filter((t) => t.looks),
+      [a] = find(compared, first!, 1);
     if (a?.looks) {
       const [kind, id] = a.looks;
-      const others = find(
-        targets.filter((t) => t !== a && t.looks?.[0] === kind),
-        second!,
-        most,
-      );
-      done = others.map((b) => ({
+      const others = compared.filter((t) => t !== a && t.looks![0] === kind);
+      done = find(others, second!, most).map((b) => ({
         kind: b.kind,
         name: `compare ${a.name} ${b.name}`,
         path: ['fabric'],
         query: { pin: `${kind} ${id}`, [kind]: b.looks![1] },
       }));
     }
-  } else if (doing)
-    done = find(
-      targets.filter((t) => t.drains && !t.drained === (doing === 'drain')),
-      first! + second!,
-      most,
-    ).map((t) => ({ ...t, name: `${doing} ${t.name}`, query: { ...t.query, do: `${doing} ${t.drains}` } }));
+  } else if (doing) {
+    const parts = targets.filter((t) => t.drains && !t.drained === (doing === 'drain')),
+      query = (t: Target) => ({ ...t.query, do: `${doing} ${t.drains}` });
+    done = find(parts, first! + second!, most).map((t) => ({ ...t, name: `${doing} ${t.name}`, query: query(t) }));
+  }
   if (done.length > 0) return done;
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];

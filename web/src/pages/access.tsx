@@ -20,13 +20,13 @@ type User = Schemas['User'];
 type Token = Schemas['Token'];
 type Session = Schemas['OpenSession'];
 
-const roles: Record<User['role'], string> = {
-  viewer: 'viewer: sees the network and what is in it',
-  operator: 'operator: drains, silences, traces',
-  tenant: 'tenant: changes what is one project\u2019s',
-  member: 'member: what its projects give it',
-  admin: 'admin: everything',
-};
+const roles: readonly { value: User['role']; label: string }[] = [
+  { value: 'viewer', label: 'viewer: sees the network and what is in it' },
+  { value: 'operator', label: 'operator: drains, silences, traces' },
+  { value: 'tenant', label: 'tenant: changes what is one project\u2019s' },
+  { value: 'member', label: 'member: what its projects give it' },
+  { value: 'admin', label: 'admin: everything' },
+];
 
 const begunBy: Record<Session['way'], string> = {
   user: 'password',
@@ -185,11 +185,7 @@ const password = (label: string, hint = '') =>
 
 /** What a user or token may do, and of which project the role tenant is. */
 const roleFields = (spec: Spec, projects: readonly { name: string }[]) => [
-  field.choice(
-    'role',
-    'Role',
-    Object.entries(roles).map(([value, label]) => ({ value, label })),
-  ),
+  field.choice('role', 'Role', roles),
   ...(spec.role === 'tenant' ? [field.suggest('tenant', 'Project', field.names(projects), { required: true })] : []),
 ];
 

@@ -45,7 +45,6 @@ export function Controllers() {
         what="controllers"
         id={(c) => c.name}
         label="Controllers"
-        empty=""
         columns={[
           {
             name: 'Controller',
@@ -90,7 +89,6 @@ export function Controllers() {
             rows={r.checks}
             id={(c) => c.name}
             label="Checks"
-            empty=""
             columns={[
               long('Check', (c) => c.name, 1.8),
               toned('State', (c) => (c.ok ? ['ok', 'ok'] : ['fault', 'not yet']), 0.6),

@@ -88,7 +88,6 @@ export function Gallery() {
         rows={rows}
         id={(r) => r.name}
         label="A table"
-        empty=""
         selected="P1-T0-2"
         columns={[
           { name: 'Switch', key: (r) => r.name },

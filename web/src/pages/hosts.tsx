@@ -105,7 +105,6 @@ function QueuePairs({ of: q, host }: { of: NonNullable<Host['queuePairs']>; host
         rows={q.groups}
         id={(g) => [g.peer, g.evProfile, g.ccProfile, JSON.stringify(g.hints)].join(' ')}
         label={`Queue pairs of ${host}`}
-        empty=""
         columns={[
           {
             name: 'Peer',
@@ -148,7 +147,6 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
         rows={h.ports}
         id={(p) => String(p.port)}
         label={`Ports of ${h.name}`}
-        empty=""
         columns={[
           counted('Port', (p) => p.port, 0.4),
           leading(

@@ -310,7 +310,6 @@ function Network() {
             rows={planes.data}
             id={(p) => String(p.plane)}
             label="Planes"
-            empty=""
             columns={[
               leading(
                 'Plane',
@@ -388,7 +387,6 @@ function Busiest() {
         rows={items}
         id={(i) => i.name}
         label="Busiest ports"
-        empty=""
         columns={[
           leading(
             'Port',

@@ -151,7 +151,7 @@ export function Ports({ name }: { name: string }) {
           <Folded key={chosen.name} collection="ports" name={chosen.name} of={chosen} />
         </PortHistory>
       )}
-      <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} empty="" />
+      <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} />
       {editing && <Form collection="ports" of={editing} fields={fields} close={() => setEditing(undefined)} />}
     </Section>
   );

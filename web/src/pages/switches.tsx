@@ -198,7 +198,6 @@ function Orphans({ name }: { name: string }) {
         rows={orphans.data}
         id={(o) => o.name}
         label="Orphans"
-        empty=""
         columns={[
           { name: 'Orphan', key: (o) => o.name, width: 1.3 },
           { name: 'What it says', key: (o) => o.detail ?? '', width: 1.2 },

@@ -1,22 +1,10 @@
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import { conditionText, isGood } from '../domain/condition';
-import type { LinkState } from '../domain/fabric';
 
 export type Tone = 'ok' | 'warning' | 'fault' | 'work' | 'quiet';
 
 export const shapes: Record<Tone, string> = { ok: '●', warning: '▲', fault: '✕', work: '◆', quiet: '○' };
-
-export const linkTones: Record<LinkState, Tone> = {
-  none: 'quiet',
-  up: 'ok',
-  drained: 'work',
-  trying: 'warning',
-  held: 'warning',
-  suspect: 'warning',
-  denied: 'warning',
-  down: 'fault',
-};
 
 /** A state by shape, colour and text. */
 export function Badge({ tone, children, title }: { tone: Tone; children: ReactNode; title?: string }) {

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
 import { channels } from '../domain/colour';
-import { states, type LinkState } from '../domain/fabric';
+import { states, stateToken, type LinkState } from '../domain/fabric';
 import type { Spot } from '../domain/layout';
 import { useDark, useStill } from '../store/theme';
 
@@ -47,32 +47,8 @@ export function inks(): Inks {
   };
 }
 
-/** The token of the colour of each state. */
-export const stateToken: Record<LinkState, string> = {
-  none: 'raised',
-  up: 'cell',
-  drained: 'work',
-  trying: 'cell-edge',
-  held: 'cell-edge',
-  suspect: 'warning',
-  denied: 'warning',
-  down: 'fault',
-};
-
 /** A token as styles of elements have it. */
 export const token = (name: string) => `var(--${name})`;
-
-/** A mark for each state that must not be known by its colour alone. */
-export const stateMark: Record<LinkState, string> = {
-  none: '',
-  up: '',
-  drained: '◆',
-  trying: '◌',
-  held: '◔',
-  suspect: '?',
-  denied: '▲',
-  down: '✕',
-};
 
 /** The scale and place of a picture that can be zoomed and moved. */
 export interface View {

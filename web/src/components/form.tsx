@@ -7,7 +7,7 @@ import * as ask from '../api/queries';
 import { useMay, useSession, type Scope } from '../api/session';
 import { changes, nameHint } from '../domain/project';
 import { localTime } from '../domain/format';
-import { adds, choices, type Choice, type Field, type Variant, type Way } from '../domain/fields';
+import { adds, choices, type Choice, type Field } from '../domain/fields';
 import { kindOf, type Collection } from '../domain/kinds';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
 import { useChange } from '../store/change';
@@ -22,14 +22,6 @@ import { Takes, Tried } from './tried';
 
 // What reads and writes YAML is as large as all pages: it comes when somebody opens its tab.
 const Yaml = lazy(() => import('./yaml'));
-
-/** Returns a variant as a way, which begins again: nothing of what there was stays. */
-const asWay = ({ label, fields, first }: Variant): Way => ({
-  label,
-  fields,
-  is: (of) => of[fields[0].name] !== undefined,
-  make: () => ({ ...first }),
-});
 
 /** What the form of a kind has. */
 export interface Described {
@@ -367,19 +359,17 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
           <Fields of={f.fields} path={above} {...writer} />
         </More>
       );
-    case 'variant':
     case 'way': {
       const now = (get(spec, above) ?? {}) as Spec,
-        ways = f.kind === 'way' ? f.of : f.of.map(asWay),
-        at = ways.find((w) => w.is(now)) ?? ways[0]!;
+        at = f.of.find((w) => w.is(now)) ?? f.of[0]!;
       return (
         <>
           {labelled(
             <Select
               {...common}
               value={at.label}
-              of={choices(ways.map((w) => w.label))}
-              set={(label) => change(above, ways.find((w) => w.label === label)!.make(now))}
+              of={choices(f.of.map((w) => w.label))}
+              set={(label) => change(above, f.of.find((w) => w.label === label)!.make(now))}
             />,
           )}
           <Fields of={at.fields} path={above} {...writer} />

@@ -3,14 +3,14 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { doneBy, entryText, fieldText } from '../domain/entry';
-import { linkState, stateSince, stateTexts, suspectLinks } from '../domain/fabric';
+import { linkState, stateSince, stateTexts, stateTone, suspectLinks } from '../domain/fabric';
 import { formatAge, formatCount } from '../domain/format';
 import type { HistoryKind } from '../domain/history';
 import { portsOf } from '../domain/load';
 import { linkName, reverse } from '../domain/network';
 import { useNow } from '../store/now';
 import { looks, setParams, usePlace, type Look } from '../store/place';
-import { Badge, linkTones, Messages, Summary } from './badge';
+import { Badge, Messages, Summary } from './badge';
 import { Dependents } from './dependents';
 import { Folded } from './documented';
 import { DrainButton } from './drain';
@@ -412,7 +412,7 @@ function LinkPanel({ id, ...rest }: Panel) {
   return (
     <Beside title={`Link ${linkName(link)}`} drains={s.drains} {...rest}>
       <p>
-        <Badge tone={linkTones[state]}>{stateTexts[state]}</Badge> {since && `for ${formatAge(since, now)}`}
+        <Badge tone={stateTone[state]}>{stateTexts[state]}</Badge> {since && `for ${formatAge(since, now)}`}
         {s.cause && `: ${s.cause}`}
         {s.until && `, until ${s.until}`}.{' '}
         {s.denied ? 'EVs over it are denied.' : drainable ? 'EVs over it are in use.' : ''} Port{' '}

@@ -1,10 +1,10 @@
 import { useMemo, useRef, useState } from 'react';
-import { stateTexts, type Cells } from '../domain/fabric';
+import { stateMark, stateTexts, type Cells } from '../domain/fabric';
 import { formatShare } from '../domain/format';
 import { counted } from '../domain/blocks';
 import { mix } from '../domain/colour';
 import { prefix } from '../domain/labels';
-import { Canvas, imageOf, stateMark, whole, write, type At, type Inks } from './canvas';
+import { Canvas, imageOf, whole, write, type At, type Inks } from './canvas';
 
 /**
  * A matrix as one picture, whatever its size. The arrow keys move from cell to cell,

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useCallback, useMemo } from 'react';
+import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
@@ -12,12 +12,28 @@ import { mostPast } from '../domain/span';
 import { useLinkState, useMoment, usePast } from '../store/past';
 import { usePorts } from '../store/ports';
 import { go, looked, setParams, type Look } from '../store/place';
+import { Answer } from './states';
 import { StateLegend, LoadLegend } from './statelegend';
 import { Picture, type Edge, type Vertex } from './picture';
 import { Section } from './facts';
 
 type Link = Schemas['FabricLink'];
 type Node = Schemas['FabricNode'];
+
+/** Shows what needs all links and switches, once both are there. */
+export function WholeFabric({ children }: { children: (links: Link[], nodes: Node[]) => ReactNode }) {
+  const links = useQuery(ask.links),
+    nodes = useQuery(ask.nodes);
+  return (
+    <Answer of={links} what="links">
+      {(l) => (
+        <Answer of={nodes} what="switches">
+          {(n) => children(l, n)}
+        </Answer>
+      )}
+    </Answer>
+  );
+}
 
 /** A host as it is drawn, with the ports that are drawn with it. */
 interface Shown {

@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'react';
 import { Autocomplete, Input, Label, ListBox, ListBoxItem, SearchField } from 'react-aria-components';
 import type { Choice } from '../domain/fields';
+import { matcher } from '../domain/search';
 
 /** Most choices that are shown at once. */
 const most = 100;
@@ -20,8 +21,8 @@ export function Pick(props: {
   const [text, setText] = useState('');
   const [open, setOpen] = useState(false);
   const found = useMemo(() => {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    return from.filter((c) => words.every((w) => `${c.value} ${c.label ?? ''}`.toLowerCase().includes(w)));
+    const matches = matcher(text);
+    return from.filter((c) => matches(`${c.value} ${c.label ?? ''}`));
   }, [from, text]);
   const has = new Set(chosen);
   const rest = found.filter((c) => !has.has(c.value));

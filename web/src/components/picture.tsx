@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { stateTexts, type LinkState } from '../domain/fabric';
+import { stateMark, stateTexts, type LinkState } from '../domain/fabric';
 import type { Spot } from '../domain/layout';
 import { Places } from '../domain/labels';
 import { step } from '../domain/load';
 import { natural } from '../domain/natural';
-import { Canvas, Rings, stateMark, whole, write, type At, type Inks } from './canvas';
+import { Canvas, Rings, whole, write, type At, type Inks } from './canvas';
 
 export interface Vertex {
   id: string;

@@ -1,13 +1,11 @@
-import { stateTexts, type LinkState } from '../domain/fabric';
-import { stateMark, stateToken, token } from './canvas';
-
-const shown = ['up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const satisfies LinkState[];
+import { stateMark, states, stateTexts, stateToken } from '../domain/fabric';
+import { token } from './canvas';
 
 /** The states of links as cells and pictures have them: the colour, and a shape of each. */
 export function StateLegend() {
   return (
     <span className="legend" role="group" aria-label="States">
-      {shown.map((s) => (
+      {states.slice(1).map((s) => (
         <span key={s} className="state-of">
           <span className={`cell ${s}`} style={{ background: token(stateToken[s]) }} aria-hidden="true">
             {stateMark[s]}

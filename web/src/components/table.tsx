@@ -2,6 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState, type ReactNode } from 'react';
 import { natural } from '../domain/natural';
+import { matcher } from '../domain/search';
 import { useParam } from '../store/place';
 import { Contains } from './contains';
 import { Answer } from './states';
@@ -68,17 +69,8 @@ function height(): number {
 export function Table<T>({ rows, columns, id, label, empty, selected, search }: TableProps<T>) {
   const [order, setOrder] = useState<{ column: string; down: boolean }>();
   const shown = useMemo(() => {
-    const words = (search ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-    const found =
-      words.length === 0
-        ? rows
-        : rows.filter((row) => {
-            const text = columns
-              .map((c) => c.key?.(row) ?? '')
-              .join(' ')
-              .toLowerCase();
-            return words.every((w) => text.includes(w));
-          });
+    const matches = matcher(search ?? '');
+    const found = search ? rows.filter((row) => matches(columns.map((c) => c.key?.(row) ?? '').join(' '))) : rows;
     const by = columns.find((c) => c.name === order?.column)?.key;
     if (!by) return found;
     const sign = order!.down ? -1 : 1;

@@ -7,23 +7,32 @@ type Link = Schemas['FabricLink'];
 type Node = Schemas['FabricNode'];
 type Suspect = Schemas['SuspectView'];
 
-/** What of a link is worst, from good to bad; none: there is no link. */
-export const states = ['none', 'up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const;
-export type LinkState = (typeof states)[number];
+/**
+ * What of a link is worst, from good to bad (none: there is no link), with how it is told: in words, by a mark where
+ * it must not be known by its colour alone, by the token of that colour, and as the tone of a badge.
+ */
+const told = {
+  none: ['no link', '', 'raised', 'quiet'],
+  up: ['up', '', 'cell', 'ok'],
+  drained: ['drained', '◆', 'work', 'work'],
+  trying: ['being probed', '◌', 'cell-edge', 'warning'],
+  held: ['up again, and held', '◔', 'cell-edge', 'warning'],
+  suspect: ['suspect', '?', 'warning', 'warning'],
+  denied: ['EVs denied', '▲', 'warning', 'warning'],
+  down: ['down', '✕', 'fault', 'fault'],
+} as const;
+export type LinkState = keyof typeof told;
+export const states = Object.keys(told) as LinkState[];
+
+const by = <I extends 0 | 1 | 2 | 3>(i: I) =>
+  Object.fromEntries(states.map((s) => [s, told[s][i]])) as Record<LinkState, (typeof told)[LinkState][I]>;
+export const stateTexts = by(0),
+  stateMark = by(1),
+  stateToken = by(2),
+  stateTone = by(3);
 
 /** A picture of more switches than this is a tangle: a Clos is shown by planes and pods first. */
 export const mostDrawn = 256;
-
-export const stateTexts: Record<LinkState, string> = {
-  none: 'no link',
-  up: 'up',
-  drained: 'drained',
-  trying: 'being probed',
-  held: 'up again, and held',
-  suspect: 'suspect',
-  denied: 'EVs denied',
-  down: 'down',
-};
 
 export function linkState(l: Link, suspects: ReadonlySet<string>): LinkState {
   const s = l.status;

@@ -23,8 +23,6 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
   | { kind: 'group'; fields: readonly Field[] }
   /** What few need: it is folded away unless it has a value. Its fields are those of the object itself. */
   | { kind: 'more'; fields: readonly Field[] }
-  /** One of several kinds of things, each known by its first field. */
-  | { kind: 'variant'; of: readonly Variant[] }
   /** One of several ways to write the object: each has its fields, and rewrites what there is. */
   | { kind: 'way'; of: readonly Way[] }
   | {
@@ -47,12 +45,6 @@ export interface Way {
   is: (of: Spec) => boolean;
   make: (of: Spec) => Spec;
   fields: readonly Field[];
-}
-
-export interface Variant {
-  label: string;
-  fields: readonly [Field, ...Field[]];
-  first: Spec;
 }
 
 /** Choices of which some are shown as they are. */

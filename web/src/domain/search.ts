@@ -1,5 +1,14 @@
 import { natural } from './natural';
 
+/** Returns what reports whether a text has each word that is searched for, in any case. */
+export function matcher(search: string): (text: string) => boolean {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return (text) => {
+    const all = text.toLowerCase();
+    return words.every((w) => all.includes(w));
+  };
+}
+
 /** Something that "/" finds. */
 export interface Target {
   kind: string;

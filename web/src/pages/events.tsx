@@ -3,6 +3,7 @@ import { Choose } from '../components/choose';
 import { Events as All } from '../components/events';
 import { Contains } from '../components/contains';
 import { Empty } from '../components/states';
+import { countOf } from '../domain/format';
 import { useLive } from '../store/live';
 import { useParam } from '../store/place';
 
@@ -20,7 +21,7 @@ export function Events() {
       <h1>Events</h1>
       <p className="filters">
         <Choose label="Family" value={family} set={setFamily} of={families} none="all" />
-        <Contains search={search} set={setSearch} what={`${live.events.length} events, newest first`} />
+        <Contains search={search} set={setSearch} what={`${countOf(rows.length, 'event')}, newest first`} />
       </p>
       {live.state === 'connecting' && live.events.length === 0 ? (
         <Empty>Connecting to the stream of events…</Empty>

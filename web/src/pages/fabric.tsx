@@ -2,19 +2,28 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge, linkTones } from '../components/badge';
+import { Badge } from '../components/badge';
 import { Choose } from '../components/choose';
 import { leading, long } from '../components/columns';
 import { Contains } from '../components/contains';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
-import { NetworkPicture } from '../components/network';
+import { NetworkPicture, WholeFabric } from '../components/network';
 import { StateLegend } from '../components/statelegend';
 import { Tiles } from '../components/tiles';
-import { Answer, Empty, Failure } from '../components/states';
+import { Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { divided, partOf, type Block } from '../domain/blocks';
-import { heatOf, matrices, mostDrawn, stateSince, stateTexts, states, type Matrix as Cells } from '../domain/fabric';
+import {
+  heatOf,
+  matrices,
+  mostDrawn,
+  stateSince,
+  stateTexts,
+  stateTone,
+  states,
+  type Matrix as Cells,
+} from '../domain/fabric';
 import { portsOf } from '../domain/load';
 import { linkName } from '../domain/network';
 import { formatAge } from '../domain/format';
@@ -25,18 +34,10 @@ import { looked, setParams, useParam, usePlace } from '../store/place';
 type Link = Schemas['FabricLink'];
 
 export function Fabric() {
-  const links = useQuery(ask.links),
-    nodes = useQuery(ask.nodes);
   return (
     <>
       <h1>Fabric</h1>
-      <Answer of={links} what="links">
-        {(l) => (
-          <Answer of={nodes} what="switches">
-            {(n) => <Network links={l} nodes={n} />}
-          </Answer>
-        )}
-      </Answer>
+      <WholeFabric>{(links, nodes) => <Network links={links} nodes={nodes} />}</WholeFabric>
     </>
   );
 }
@@ -107,7 +108,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       name: 'State',
       key: (l) => states.indexOf(stateOf(l)),
       width: 1.2,
-      cell: (l) => <Badge tone={linkTones[stateOf(l)]}>{stateTexts[stateOf(l)]}</Badge>,
+      cell: (l) => <Badge tone={stateTone[stateOf(l)]}>{stateTexts[stateOf(l)]}</Badge>,
     },
     { name: 'EVs', key: (l) => (l.status.denied ? 'denied' : 'in use'), width: 0.7 },
     { name: 'Ports', key: (l) => `${l.status.fromPort ?? '–'} / ${l.status.toPort ?? '–'}`, width: 0.8 },
@@ -174,7 +175,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
           label="State"
           value={wanted}
           set={setWanted}
-          of={states.filter((s) => s !== 'none').map((s) => [s, stateTexts[s]])}
+          of={states.slice(1).map((s) => [s, stateTexts[s]])}
           none="any"
         />
         <Contains search={search} set={setSearch} what={`${rows.length} directions`} />

@@ -13,6 +13,7 @@ import { Losses } from '../components/tried';
 import * as field from '../domain/fields';
 import { formatDuration } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
+import type { Spec } from '../domain/spec';
 
 type Maintenance = Schemas['Maintenance'];
 
@@ -78,6 +79,7 @@ function useMaintenanceForm(): Described {
     links = useQuery(ask.links),
     planes = useQuery(ask.planes),
     hosts = useQuery(ask.hosts);
+  const numbers = (planes.data ?? []).map((p) => String(p.plane));
   const switches = field.choices((nodes.data ?? []).map((n) => n.status.name ?? n.id));
   const pairs = useMemo(() => {
     const seen = new Set<string>();
@@ -87,33 +89,29 @@ function useMaintenanceForm(): Described {
       return [{ value: l.id, label: linkName(l) }];
     });
   }, [links.data]);
-  const one = (
-    name: string,
-    label: string,
-    what: string,
-    from: readonly (string | field.Choice)[],
-    number = false,
-  ): field.Variant => ({
+  /** An object that is known by the field first. */
+  const object = (label: string, first: string, begins: Spec, ...fields: field.Field[]): field.Way => ({
     label,
-    first: { [name]: number ? 1 : '' },
-    fields: [field.choice(name, what, from, { number, required: true })],
+    is: (of) => of[first] !== undefined,
+    make: () => begins,
+    fields,
   });
   const zone = new Date().getTimezoneOffset() === 0 ? 'UTC' : 'Your local time';
+  const required = true;
   const parts = [
-    one('node', 'a switch', 'Switch', switches),
-    one('link', 'a link, in both directions', 'Link', pairs),
-    one('plane', 'a plane', 'Plane', planes.data?.map((p) => String(p.plane)) ?? [], true),
-    {
-      label: 'a port of a host',
-      first: { host: '', port: 1 },
-      fields: [
-        field.choice('host', 'Host', field.names(hosts.data), { required: true }),
-        field.number('port', 'Port', { required: true, at: 'host' }),
-      ],
-    } satisfies field.Variant,
+    object('a switch', 'node', { node: '' }, field.choice('node', 'Switch', switches, { required })),
+    object('a link, in both directions', 'link', { link: '' }, field.choice('link', 'Link', pairs, { required })),
+    object('a plane', 'plane', { plane: 1 }, field.choice('plane', 'Plane', numbers, { number: true, required })),
+    object(
+      'a port of a host',
+      'host',
+      { host: '', port: 1 },
+      field.choice('host', 'Host', field.names(hosts.data), { required }),
+      field.number('port', 'Port', { required, at: 'host' }),
+    ),
   ];
   const fields = [
-    field.list('objects', 'Object', 'What is not used', [{ kind: 'variant', name: 'kind', label: 'What', of: parts }], {
+    field.list('objects', 'Object', 'What is not used', [field.way('kind', 'What', parts)], {
       add: 'Add something else',
       first: () => ({ node: '' }),
       pick: { field: 'node', from: switches, label: 'Switches' },

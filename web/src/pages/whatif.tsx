@@ -5,8 +5,8 @@ import * as ask from '../api/queries';
 import { Choose } from '../components/choose';
 import { Heading } from '../components/facts';
 import { ByJob } from '../components/tried';
-import { NetworkPicture } from '../components/network';
-import { Answer, Empty, Failure, Loading, NoFabric } from '../components/states';
+import { NetworkPicture, WholeFabric } from '../components/network';
+import { Empty, Failure, Loading, NoFabric } from '../components/states';
 import { linkState, mostDrawn, suspectLinks } from '../domain/fabric';
 import { formatDuration, formatShare } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
@@ -27,21 +27,13 @@ export function WhatIf() {
 }
 
 function Asked() {
-  const links = useQuery(ask.links),
-    nodes = useQuery(ask.nodes);
   return (
     <>
       <p className="quiet">
         Choose what fails or is drained: nothing happens to the fabric. The answer is that of the model flows, in which
         packets are a fluid.
       </p>
-      <Answer of={links} what="links">
-        {(l) => (
-          <Answer of={nodes} what="switches">
-            {(n) => <Question links={l} nodes={n} />}
-          </Answer>
-        )}
-      </Answer>
+      <WholeFabric>{(links, nodes) => <Question links={links} nodes={nodes} />}</WholeFabric>
     </>
   );
 }

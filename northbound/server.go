@@ -3,7 +3,6 @@ package northbound
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -91,10 +90,10 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 // registerMetrics registers what Prometheus scrapes.
 func (s *Server) registerMetrics() {
 	handler := wrap(s.metrics)
-	s.engine.Handle(http.MethodGet, "/metrics", func(c *exchange) {
-		if p := c.principal; !p.May(access.Read) {
-			s.denied(c, "", newProblem(codeDenied, fmt.Sprintf("%s has the role %s: metrics ask for the "+
-				"scope %s, which that role lacks", p.Name, p.RoleText(), access.Read)))
+	const path = "/metrics"
+	s.engine.Handle(http.MethodGet, path, func(c *exchange) {
+		if deny := c.denial(plainRoutes[path], true); deny != nil {
+			s.denied(c, "", deny)
 			return
 		}
 		handler(c)

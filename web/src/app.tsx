@@ -25,7 +25,7 @@ import { Empty, Failure, Loading } from './components/states';
 import { formatAge, formatTime } from './domain/format';
 import { pages, related, type Page, type PageName } from './domain/pages';
 import { views } from './pages';
-import { useChange } from './store/change';
+import { submits, useChange } from './store/change';
 import { useLive } from './store/live';
 import { useNow } from './store/now';
 import { go, usePlace } from './store/place';
@@ -334,12 +334,7 @@ function SignIn({ of: s, page }: { of: Session; page: Page | undefined }) {
   });
   return (
     <Dialog title="Sign in">
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          sign.mutate();
-        }}
-      >
+      <form onSubmit={submits(() => sign.mutate())}>
         {ways.includes('oidc') && (
           <p>
             <a

@@ -10,7 +10,7 @@ import { localTime } from '../domain/format';
 import { adds, choices, type Choice, type Field } from '../domain/fields';
 import { kindOf, type Collection } from '../domain/kinds';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
-import { useChange } from '../store/change';
+import { submits, useChange } from '../store/change';
 import { useDraft, type Draft } from '../store/draft';
 import { Select } from './choose';
 import { Copy } from './copy';
@@ -169,12 +169,7 @@ export function Writing(props: Editing & { in: Draft['in']; done: (name: string)
     </Suspense>
   );
   return (
-    <form
-      onSubmit={(e) => {
-        e.preventDefault();
-        attempt(write);
-      }}
-    >
+    <form onSubmit={submits(() => attempt(write))}>
       {from && of && from.version !== of.version && (
         <p className="failure" role="alert">
           Somebody has changed it meanwhile: it is version {of.version} now, and this is an edition of version{' '}
@@ -500,12 +495,7 @@ export function Ask(props: {
   const doing = useChange(() => act(spec), done);
   return (
     <Dialog title={title} close={close}>
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          doing.mutate();
-        }}
-      >
+      <form onSubmit={submits(() => doing.mutate())}>
         {children}
         <Fields
           of={fields(spec)}

@@ -9,6 +9,7 @@ import { Facts, Section } from '../components/facts';
 import { Intent, To } from '../components/link';
 import { Empty, Failure } from '../components/states';
 import { lanes, line, numberOf, stack, stepOf, steps, way, type Header, type Hop, type Stop } from '../domain/journey';
+import { submits } from '../store/change';
 import { setParams, useParam } from '../store/place';
 import './journey.css';
 
@@ -49,11 +50,10 @@ export function Journey() {
       <h1>A packet’s journey</h1>
       <form
         className="filters"
-        onSubmit={(e) => {
-          e.preventDefault();
+        onSubmit={submits(() => {
           setParams({ caught: '1', step: undefined, way: undefined });
           mutate();
-        }}
+        })}
       >
         {choice('From', 'from', from, hosts, group ? 'the source' : 'choose a host')}
         {choice('To', 'to', to, hosts, 'any host')}

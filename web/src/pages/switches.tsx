@@ -18,6 +18,7 @@ import { Answer, Empty, Failure } from '../components/states';
 import { Searched, Table, type Column } from '../components/table';
 import { doneBy, entryText, fieldsText, fieldText } from '../domain/entry';
 import { countOf, formatAge, formatCount, formatOctets } from '../domain/format';
+import { submits } from '../store/change';
 import { useNow } from '../store/now';
 import { Ports } from './ports';
 import { setParams, useParam } from '../store/place';
@@ -229,13 +230,7 @@ function Trace({ name }: { name: string }) {
   const trace = useMutation({ mutationFn: () => ask.traces(name, port, Number(count)) });
   return (
     <Section title="Trace packets">
-      <form
-        className="filters"
-        onSubmit={(e) => {
-          e.preventDefault();
-          trace.mutate();
-        }}
-      >
+      <form className="filters" onSubmit={submits(() => trace.mutate())}>
         <label>
           Port{' '}
           <input

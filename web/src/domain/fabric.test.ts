@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cost, heatOf, linkState, matrices, stateSince } from './fabric';
+import { cost, heatOf, linkState, matrices, stateSince, states, worst } from './fabric';
 import { layout } from './layout';
 
 const node = (id: string, tier: number, plane = 1) => ({
@@ -147,4 +147,17 @@ test('utilization stands where its pair of switches does, whatever the order of 
     }),
   ).toEqual([40, 30, 20, -1]);
   expect(heatOf(m!, { rows: ['T0-2'], columns: ['T1-1'], values: [[7]] })).toEqual([7, -1, -1, -1]);
+});
+
+test('of two states the worse one counts, whichever comes first', () => {
+  for (const [good, bad] of [
+    ['none', 'up'],
+    ['up', 'drained'],
+    ['drained', 'trying'],
+    ['trying', 'held'],
+    ['held', 'suspect'],
+    ['suspect', 'denied'],
+    ['denied', 'down'],
+  ] as const)
+    expect([worst(good, bad), worst(bad, good), states.indexOf(bad)]).toEqual([bad, bad, states.indexOf(good) + 1]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { find, type Target } from './search';
+import { find, matcher, type Target } from './search';
 
 const t = (kind: string, name: string, words = ''): Target => ({ kind, name, words, path: [name] });
 const all = [
@@ -51,4 +51,10 @@ test('two of a kind are compared, beside each other in the drawer', () => {
   expect(find(some, 'compare H1')).toEqual([]);
   // Without a first there is no pair, whatever the second is.
   expect(find([...some, all[3]!], 'compare nobody P1-T1-1')).toEqual([]);
+});
+
+test('rows match by all words, in any order and case', () => {
+  const rows = ['Switch N1 programmed', 'Switch N2 silent', 'host n1'];
+  expect(rows.filter(matcher(' n1  SWITCH'))).toEqual([rows[0]]);
+  expect(rows.filter(matcher(' '))).toEqual(rows);
 });

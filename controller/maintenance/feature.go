@@ -191,8 +191,7 @@ func (f *Feature) begin(m *item) {
 	} else if !over && !d.Begun && holds(&m.Spec, now) {
 		d.Begun, f.changed = true, true
 		f.All.Save(m.Name)
-		f.env.Event(api.EventMaintenanceBegan, m.Name,
-			fmt.Sprintf("%d objects are drained", len(m.Spec.Objects)), nil)
+		f.env.Event(api.EventMaintenanceBegan, m.Name, "its objects are drained", nil)
 	}
 }
 

@@ -44,7 +44,7 @@ func (f *Feature) decide(old, m *item, _ resource.Precondition) error {
 		return err
 	}
 	m.Decided = decided{look: look}
-	f.env.Event(api.EventMaintenanceChanged, m.Name, fmt.Sprintf("%d objects, from %s until %s",
+	f.env.Event(api.EventMaintenanceChanged, m.Name, fmt.Sprintf("objects: %d, from %s until %s",
 		len(spec.Objects), spec.From.UTC().Format(time.RFC3339),
 		spec.Until.UTC().Format(time.RFC3339)), nil)
 	f.begin(m)

@@ -182,7 +182,7 @@ func (f *Feature) decide(old, p *project, _ resource.Precondition) error {
 		return err
 	}
 	p.Spec = clone(p.Spec)
-	f.env.Event(api.EventProjectChanged, p.Name, fmt.Sprintf("%d members, %d hosts, %d ports",
+	f.env.Event(api.EventProjectChanged, p.Name, fmt.Sprintf("members: %d, hosts: %d, ports: %d",
 		len(p.Spec.Members), len(p.Spec.Hosts), len(p.Spec.Ports)), nil)
 	return nil
 }

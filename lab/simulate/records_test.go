@@ -47,7 +47,7 @@ events: [{at: 3ms, drain: link H1 P1-T0-1}, {at: 5ms, drain: plane 2}]
 		"0s Maintenance low is refused: spec.priority is 4: want 5 or more",
 		"1ms Maintenance equal is accepted.",
 		"1ms Job train loses by maintenance equal: paths of 2 pairs of racks, and 0 of its ranks",
-		"2ms Maintenance equal: 2 objects are drained.",
+		"2ms Maintenance equal: its objects are drained.",
 		"5ms Refused: drain plane 2: plane 2: the last path from host H1",
 		"8ms Maintenance equal: ended",
 	} {

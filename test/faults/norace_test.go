@@ -3,9 +3,9 @@
 package faults
 
 const (
-	standardSeeds = 500   // runs of TestFaults
+	standardSeeds = 250   // runs of TestFaults
 	replays       = kinds // kinds that TestReplay runs twice
 	modeSeeds     = 6     // seeds of TestModesGiveTheSameBytes
-	planeSeeds    = 500   // runs of TestPlanes
+	planeSeeds    = 250   // runs of TestPlanes
 	clientSeeds   = 8     // runs of TestLeases, of TestJobs and of TestTenants
 )

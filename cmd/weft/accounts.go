@@ -79,10 +79,7 @@ func listing[T any](env environment, short, path string,
 		if err != nil {
 			return err
 		}
-		return out.write(env.stdout, document, func(w *bytes.Buffer) error {
-			table(w, all)
-			return nil
-		})
+		return out.write(env.stdout, document, sure(func(w *bytes.Buffer) { table(w, all) }))
 	})
 }
 

@@ -56,10 +56,9 @@ secrets. "-o json" has all fields, with the specs before and after.`,
 		if err := a.Decode(&list); err != nil {
 			return err
 		}
-		return out.write(env.stdout, a.Body, func(w *bytes.Buffer) error {
+		return out.write(env.stdout, a.Body, sure(func(w *bytes.Buffer) {
 			auditTable(w, list.Items)
-			return nil
-		})
+		}))
 	})
 	c.AddCommand(newAuditVerify(env))
 	return c

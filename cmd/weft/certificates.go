@@ -262,7 +262,7 @@ func newCertsShow(env environment) *cobra.Command {
 						clockTime(c.NotAfter))
 				}
 			}
-			return forPeople(env.stdout, g.writeTo)
+			return writeTable(env.stdout, sure(g.writeTo))
 		},
 	}
 }

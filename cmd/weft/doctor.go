@@ -194,7 +194,7 @@ func doctor(ctx context.Context, env environment, m machine, asked []string) err
 			lacking = append(lacking, u.name)
 		}
 	}
-	if err := forPeople(env.stdout, g.writeTo); err != nil {
+	if err := writeTable(env.stdout, sure(g.writeTo)); err != nil {
 		return err
 	}
 	if len(asked) > 0 && len(lacking) > 0 {

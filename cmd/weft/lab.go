@@ -219,7 +219,7 @@ func (r *labRun) run(ctx context.Context) error {
 			g.row(h.Name, h.Address, sw, port)
 		}
 	}
-	if err := forPeople(r.env.stdout, g.writeTo); err != nil {
+	if err := writeTable(r.env.stdout, sure(g.writeTo)); err != nil {
 		return errors.Join(err, live.Close())
 	}
 	say("\nDashboard: %s/ (open it in a browser)", live.URL())

@@ -255,7 +255,7 @@ func (f *faulter) change(ctx context.Context, method, path string, body any) err
 	if _, err := f.do(ctx, method, path, body, &report); err != nil {
 		return err
 	}
-	return forPeople(f.env.stdout, func(w *bytes.Buffer) { faultTable(w, &report) })
+	return writeTable(f.env.stdout, faults(&report))
 }
 
 func newLabKill(env environment) *cobra.Command {
@@ -294,7 +294,7 @@ func newFaulterOfParts(env environment, use, short, long, method string) *cobra.
 						return err
 					}
 				}
-				return forPeople(f.env.stdout, func(w *bytes.Buffer) { faultTable(w, &report) })
+				return writeTable(f.env.stdout, faults(&report))
 			},
 		})
 	}
@@ -315,10 +315,7 @@ failed by "weft lab fault" and "weft lab kill".`)
 			if err != nil {
 				return err
 			}
-			return f.output.write(f.env.stdout, document, func(w *bytes.Buffer) error {
-				faultTable(w, &report)
-				return nil
-			})
+			return f.output.write(f.env.stdout, document, faults(&report))
 		},
 	}, &cobra.Command{
 		Use: "links", Short: "Both directions of all links", Args: arguments(0, 0),
@@ -328,13 +325,17 @@ failed by "weft lab fault" and "weft lab kill".`)
 			if err != nil {
 				return err
 			}
-			return f.output.write(f.env.stdout, document, func(w *bytes.Buffer) error {
+			return f.output.write(f.env.stdout, document, sure(func(w *bytes.Buffer) {
 				directionTable(w, links)
-				return nil
-			})
+			}))
 		},
 	})
 	return c
+}
+
+// faults is the table of what has failed.
+func faults(r *lab.FaultReport) func(w *bytes.Buffer) error {
+	return sure(func(w *bytes.Buffer) { faultTable(w, r) })
 }
 
 // faultTable shows what has failed.

@@ -246,10 +246,9 @@ func newWhoami(env environment) *cobra.Command {
 		if err := a.Decode(&s); err != nil {
 			return err
 		}
-		return out.write(env.stdout, a.Body, func(w *bytes.Buffer) error {
-			_, err := fmt.Fprintf(w, "%s\nscopes: %s\n", sessionText(s), inLine(strings.Join(s.Scopes, " ")))
-			return err
-		})
+		return out.write(env.stdout, a.Body, sure(func(w *bytes.Buffer) {
+			fmt.Fprintf(w, "%s\nscopes: %s\n", sessionText(s), inLine(strings.Join(s.Scopes, " ")))
+		}))
 	}
 	out.register(c)
 	conn.register(c)

@@ -84,6 +84,11 @@ func (f format) write(w io.Writer, document []byte, table func(w *bytes.Buffer) 
 	if query, ok := strings.CutPrefix(string(f), formatPath); ok {
 		return writeSelected(w, document, query)
 	}
+	return writeTable(w, table)
+}
+
+// writeTable writes a table whole, or nothing of it.
+func writeTable(w io.Writer, table func(w *bytes.Buffer) error) error {
 	var out bytes.Buffer
 	if err := table(&out); err != nil {
 		return err
@@ -92,12 +97,12 @@ func (f format) write(w io.Writer, document []byte, table func(w *bytes.Buffer) 
 	return err
 }
 
-// forPeople writes a table.
-func forPeople(w io.Writer, table func(w *bytes.Buffer)) error {
-	var out bytes.Buffer
-	table(&out)
-	_, err := out.WriteTo(w)
-	return err
+// sure gives a table that cannot fail the type of the others.
+func sure(table func(w *bytes.Buffer)) func(w *bytes.Buffer) error {
+	return func(w *bytes.Buffer) error {
+		table(w)
+		return nil
+	}
 }
 
 // writeNext writes a JSON document that follows others: JSON in a line, YAML as a document.

@@ -92,10 +92,9 @@ store.`,
 			if err != nil {
 				return err
 			}
-			return output.write(env.stdout, document, func(w *bytes.Buffer) error {
-				_, err := fmt.Fprintf(w, "weft version %s\n", programVersion())
-				return err
-			})
+			return output.write(env.stdout, document, sure(func(w *bytes.Buffer) {
+				fmt.Fprintf(w, "weft version %s\n", programVersion())
+			}))
 		},
 	}
 	output.register(c)

@@ -46,7 +46,7 @@ func simulationTable(to io.Writer, s *api.Simulation) error {
 			stepCell(j.Before), stepCell(j.After), longer, j.After.CutOff,
 			strings.Join(j.After.Bound[:min(len(j.After.Bound), 2)], ", "))
 	}
-	return forPeople(to, g.writeTo)
+	return writeTable(to, sure(g.writeTo))
 }
 
 // stepCell shows how long a step takes.

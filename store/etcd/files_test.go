@@ -107,8 +107,6 @@ func TestWhyTheServerEnded(t *testing.T) {
 		"its own word, stopped": {&process{said: &word{Fault: "own"}}, true, true, false, "own"},
 		"it has panicked": {&process{crash: "panic: page", last: "x"}, false, false, true,
 			"panic: page"},
-		"it was killed": {&process{crash: "SIGKILL: killed"}, true, false, false,
-			"exit status 2"},
 		"an error with data":    {&process{last: "bad page"}, true, false, true, "bad page"},
 		"an error without data": {&process{last: "bad page"}, false, false, false, "bad page"},
 		"an error after the start": {&process{last: "bad page", isReady: true}, true, false, false,
@@ -137,6 +135,17 @@ func TestWhyTheServerEnded(t *testing.T) {
 			!strings.Contains(p.err.Error(), config.log())) {
 			t.Errorf("%s: %v does not name the files", what, p.err)
 		}
+	}
+}
+
+// TestKilledAfterAnError: what a server logged before somebody killed the server is not the reason
+// of the server's end.
+func TestKilledAfterAnError(t *testing.T) {
+	p := &process{crash: "a line of a library", last: "failed to update storage version"}
+	p.end(&Config{Dir: t.TempDir()}, exec.CommandContext(t.Context(), "sh", "-c", "kill -9 $$").Run())
+	if !strings.Contains(p.err.Error(), "killed: somebody has killed it") ||
+		errors.Is(p.err, ErrDamaged) {
+		t.Error(p.err)
 	}
 }
 

@@ -242,7 +242,11 @@ func (p *process) end(c *Config, exit error) {
 	case p.said != nil:
 		p.err = p.said.err()
 	case p.stopped.Load():
-	case p.crash != "" && !strings.HasPrefix(p.crash, "SIGKILL"):
+	case isKilled(exit):
+		// What the server logged earlier did not end the server.
+		p.err = fmt.Errorf("its process ended: %w: somebody has killed it, or the kernel has for want "+
+			"of memory: see the kernel's log (dmesg), and the limit of the control group", exit)
+	case p.crash != "":
 		// The server has panicked, or has read beyond the data on the disk.
 		p.err = fmt.Errorf("%w: %s or %s: %s", ErrDamaged, c.database(), c.log(), p.crash)
 		p.err = c.explain(p.err, nil)
@@ -251,21 +255,18 @@ func (p *process) end(c *Config, exit error) {
 	case p.last != "":
 		p.err = errors.New(p.last)
 	default:
-		p.err = fmt.Errorf("its process ended: %w%s", exit, killer(exit))
+		p.err = fmt.Errorf("its process ended: %w", exit)
 	}
 }
 
-// killer returns who may have killed a process; "" when no signal 9 ended the process.
-func killer(exit error) string {
+// isKilled reports whether signal 9 ended a process.
+func isKilled(exit error) bool {
 	var e *exec.ExitError
 	if !errors.As(exit, &e) {
-		return ""
+		return false
 	}
-	if s, ok := e.Sys().(syscall.WaitStatus); !ok || !s.Signaled() || s.Signal() != unix.SIGKILL {
-		return ""
-	}
-	return ": somebody has killed it, or the kernel has for want of memory: see the kernel's log " +
-		"(dmesg), and the limit of the control group"
+	s, ok := e.Sys().(syscall.WaitStatus)
+	return ok && s.Signaled() && s.Signal() == unix.SIGKILL
 }
 
 // clean reports whether the server, which has ended, has ended in order.

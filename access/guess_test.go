@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -219,7 +219,7 @@ func TestBudgetsAreBounded(t *testing.T) {
 // TestRoomForHashes: strangers who take all their room make other strangers wait, for a bounded
 // time, and nobody else.
 func TestRoomForHashes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h := newHasher(Cost{Passes: 1, Memory: 8, Lanes: 1})
 		hash, err := h.hash(t.Context(), goodPassword)
 		if err != nil {
@@ -275,7 +275,7 @@ func TestMemoryOfHashes(t *testing.T) {
 // TestWhoWaitsForRoom: a sign-in from a known address does not wait for passwords of strangers, and
 // one from elsewhere does.
 func TestWhoWaitsForRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newGuessBed(t)
 		w.mustSignIn("ann", home)
 		for range maxHashes {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -296,7 +297,7 @@ func TestAsksTheStore(t *testing.T) {
 
 // TestFollowsTheStore: a directory applies changes one after another, as the store reports them.
 func TestFollowsTheStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := store.NewMemory()
 		d := NewDirectory(s)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -8,13 +8,14 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
 // TestBackWhileBusy: a switch that goes down and comes up while the core is busy is up for the core
 // too, although the core takes it with a switch that was read before it went down.
 func TestBackWhileBusy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		south := new(controllertest.Southbound)
 		r := run(t, sample.Figure1(), store.NewMemory(), south)
 		time.Sleep(time.Minute)

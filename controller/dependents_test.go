@@ -12,12 +12,13 @@ import (
 	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
 // TestDependents: the core computes the dependencies of a job once, and anew at a reading in a new
 // fabric. Unknown dependencies stay, and removed jobs leave nothing behind.
-func TestDependents(t *testing.T) { synctest.Test(t, dependents) }
+func TestDependents(t *testing.T) { bubble.Test(t, dependents) }
 
 func dependents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -254,7 +255,7 @@ func (f *knownFabric) talks() int {
 }
 
 // TestNewJobsDoNotWait: hosts receive a new job before the controller judges the earlier jobs.
-func TestNewJobsDoNotWait(t *testing.T) { synctest.Test(t, newJobsDoNotWait) }
+func TestNewJobsDoNotWait(t *testing.T) { bubble.Test(t, newJobsDoNotWait) }
 
 func newJobsDoNotWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

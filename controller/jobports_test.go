@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"testing/synctest"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
@@ -12,13 +11,14 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
 // TestJobPorts: the ports of a job are the ports of its NICs, even if two jobs share a NIC; a job
 // that has ended has no ports.
 func TestJobPorts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := sample.Clos(2, 2, 2)
 		r := run(t, net, store.NewMemory(), new(controllertest.Southbound))
 		put := func(name, hosts string, state api.JobState) {

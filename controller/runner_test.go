@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -17,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
 )
@@ -88,7 +88,7 @@ func (r *running) programmed(t *testing.T, name string) api.MulticastGroup {
 // TestSaysYesDoesNothing: a switch that accepts an update without effect does not count as
 // programmed, and is written again.
 func TestSaysYesDoesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
 		south := new(controllertest.Southbound)
 		r := run(t, net, store.NewMemory(), south)
@@ -140,7 +140,7 @@ func TestSaysYesDoesNothing(t *testing.T) {
 }
 
 func TestController(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
 		south, records := new(controllertest.Southbound), store.NewMemory()
 		r := run(t, net, records, south)

@@ -12,12 +12,13 @@ import (
 	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/mrc/flows"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
 // TestSimulationBounded: a simulation ends at its deadline, also while it waits for another
 // simulation. A client that has gone gets its own error.
-func TestSimulationBounded(t *testing.T) { synctest.Test(t, simulationBounded) }
+func TestSimulationBounded(t *testing.T) { bubble.Test(t, simulationBounded) }
 
 func simulationBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

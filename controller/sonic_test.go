@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -27,6 +26,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/sonic/sonictest"
 	"github.com/weft-sdn/weft/southbound/target"
@@ -178,7 +178,7 @@ func (f *sonicBed) rows(sw string) map[string]string {
 
 func inBubble(t *testing.T, run func(t *testing.T)) {
 	t.Helper()
-	synctest.Test(t, run)
+	bubble.Test(t, run)
 }
 
 // TestSONiC: a fabric of SONiC switches gets its SIDs and routes, with one Set for each switch. A

@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -19,7 +19,7 @@ import (
 // TestStandby: a controller that takes a core that was kept ready goes on at once with what was
 // stored last, writes to no switch that agrees, and stores what it decides from then on.
 func TestStandby(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net, s, south := sample.Figure1(), store.NewMemory(), &controllertest.Southbound{}
 		net.Inventory.Intervals.Settle = 0
 		var topo topology.Publisher
@@ -100,7 +100,7 @@ func TestStandby(t *testing.T) {
 // TestStandbyOutdated: the controller does not take a standby core if the records have changed
 // since.
 func TestStandbyOutdated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net, s, south := sample.Figure1(), store.NewMemory(), &controllertest.Southbound{}
 		var topo topology.Publisher
 		topo.Publish(net.Topology.Build())

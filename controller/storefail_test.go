@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -18,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
@@ -67,7 +67,7 @@ func TestStoreFails(t *testing.T) {
 		"says nothing": {func(s *storetest.Faulty) { s.Answer(keepSilently) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				net := sample.Figure1()
 				net.Inventory.Intervals.Settle, net.Inventory.Intervals.Stall = 0, 0
 				s, south := new(storetest.Faulty), new(controllertest.Southbound)
@@ -190,7 +190,7 @@ func keepSilently(ctx context.Context, apply func() error) error {
 // TestReadsShowWhatIsKept: what a change makes is not seen before the store has it, by a reading, a
 // list, a refusal or an event; then it is.
 func TestReadsShowWhatIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
 		net.Inventory.Intervals.Settle = 0
 		s := new(storetest.Faulty)
@@ -261,7 +261,7 @@ func TestReadsShowWhatIsKept(t *testing.T) {
 // TestDeposed: a controller that may not decide any more answers nothing, and acknowledges only
 // what the store took from it.
 func TestDeposed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
 		net.Inventory.Intervals.Settle = 0
 		var over atomic.Bool
@@ -307,7 +307,7 @@ func TestDeposed(t *testing.T) {
 // TestTooEarly: what the topology lacks is refused for the time being until the topology has
 // settled, and for good from then on.
 func TestTooEarly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
 		settle := net.Inventory.Intervals.Settle.D()
 		if settle == 0 {

@@ -3,14 +3,15 @@ package controller
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestTurns: a switch gets its turn after the switch before has finished, disappeared, or used up
 // its time.
 func TestTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		turns := NewTurns() // of a controller that never says that a switch is programmed
 		first, err := turns.take(t.Context(), "N1")
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/internal/webhook"
 	"github.com/weft-sdn/weft/store/storetest"
 )
@@ -83,7 +84,7 @@ func (r *receiver) answer(status int) (got []string) {
 // refuses gets the same message later; a controller that may not decide any more, or whose store
 // keeps nothing, sends nothing; and the next one goes on.
 func TestWebhooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		to := &receiver{conns: make(chan net.Conn), status: 500}
 		server := &http.Server{Handler: to}
 		served := make(chan error, 1)

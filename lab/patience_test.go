@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestPatience: a limit counts the time that the machine gives to the process.
@@ -24,7 +25,7 @@ func TestPatience(t *testing.T) {
 		{"nothing is known", 0, 0, limit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				began := time.Now()
 				ctx, cancel := patience(t.Context(), limit, func() (time.Duration, time.Duration) {
 					d := float64(time.Since(began))
@@ -47,7 +48,7 @@ func TestPatience(t *testing.T) {
 
 // TestPatienceEnds: a context ends with its parent, and when it is cancelled.
 func TestPatienceEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		parent, stop := context.WithCancel(t.Context())
 		ctx, cancel := Patience(parent, time.Hour)
 		if ctx.Err() != nil {

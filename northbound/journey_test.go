@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -29,7 +29,7 @@ func TestJourney(t *testing.T) {
 	}
 	const dropped = `{"origin":"replica","outcome":{"result":"dropped","reason":"no route"}}`
 	says := map[string][]json.RawMessage{}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server, f, _ := newTestServer(t, func(c *Config) {
 			c.Traces = func(ctx context.Context, sw string, want TraceFilter,
 				take func(api.PacketTrace, uint64) error) error {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // pipes is a listener whose connections are pipes: time is virtual on them.
@@ -85,7 +86,7 @@ func TestSlowClientsAreCut(t *testing.T) {
 		"stream":             {"GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n", true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s, _, _ := newTestServer(t, func(c *Config) { c.Now = time.Now })
 				conn := servePipes(t, s).dial()
 				defer conn.Close()
@@ -119,7 +120,7 @@ func TestSlowClientsAreCut(t *testing.T) {
 // TestLongRequestsGoOn: a request with a body may take longer than the body's transfer, and later
 // requests on the connection have a live context.
 func TestLongRequestsGoOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, f, _ := newTestServer(t, func(c *Config) { c.Now = time.Now })
 		f.Groups.Before = func() { time.Sleep(2 * bodyTime) }
 		conn := servePipes(t, s).dial()

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestTracePackets checks the server's request to a switch and the handling of the switch's
@@ -78,7 +78,7 @@ func TestTracePackets(t *testing.T) {
 			t.Errorf("%s: %+v", c.query, p)
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		answer = func(ctx context.Context, take func(api.PacketTrace, uint64) error) error {
 			if err := take(packet(1, "one"), 0); err != nil {
 				return err

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
@@ -21,7 +21,7 @@ func TestDenials(t *testing.T) {
 	decided, undecided := 0, 0
 	for seed := start; seed < start+count; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				b := newDenialBed(t, seed)
 				defer func() {
 					decided, undecided = decided+b.decided, undecided+b.undecided
@@ -67,7 +67,7 @@ func TestDenials(t *testing.T) {
 func TestStandIn(t *testing.T) {
 	for cuts := range 4 {
 		t.Run(fmt.Sprint(cuts), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				b := newDenialBed(t, 1)
 				defer b.end()
 				time.Sleep(5 * time.Second)
@@ -119,7 +119,7 @@ func TestStandIn(t *testing.T) {
 // TestGoFirst: a decider lets its own attendant go first for a moment, and the attendant uses the
 // moment to deny the hosts there the failed links, and no longer.
 func TestGoFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := newDenialBed(t, 1)
 		defer b.end()
 		time.Sleep(5 * time.Second)

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
@@ -129,7 +129,7 @@ func TestShort(t *testing.T) {
 // few controllers have room, all refuse writes, and name a controller without room. Alarms of other
 // controllers, and unevenly shared switches, do not count.
 func TestMembersAreReady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server := storetest.NewServer()
 		ctx, stop := context.WithCancel(t.Context())
 		var ended []chan struct{}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestMemory: the lesser of the machine's memory and the control groups' limits counts.
@@ -48,7 +50,7 @@ func TestMemory(t *testing.T) {
 // TestGiveBack: a process gives unused memory back when there is much of it and little is
 // allocated, once a look, and not while requests come.
 func TestGiveBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex // guards both
 		now, freed := usage{}, 0

@@ -9,12 +9,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound"
 )
 
 // TestGate: a later term waits for the requests of earlier ones, and no earlier one comes after it.
 func TestGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := southbound.NewGate(3)
 		if _, err := g.Enter(t.Context(), 2, 0); status.Code(err) != codes.PermissionDenied {
 			t.Errorf("term 2: %v", err)

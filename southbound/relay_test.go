@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -309,7 +309,7 @@ func TestRelayInstalls(t *testing.T) {
 // TestRelayForeign: a decider learns from the owner that another installation programs a switch,
 // both before it has a stream and with one.
 func TestRelayForeign(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFakeSwitch(t)
 		x := &stranger{f, newStream()}
 		f.streams[x.at] = NewElectionID(7, 0xbb)

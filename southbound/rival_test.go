@@ -11,6 +11,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // stranger is a client of another installation at a fake switch.
@@ -58,7 +60,7 @@ func (x *stranger) leave() {
 // had no connection, at once the first time and ever later after that, and leaves the switch to a
 // stranger that took it while the session was connected.
 func TestRivals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFakeSwitch(t)
 		x := &stranger{f, newStream()}
 		var holds []bool
@@ -132,7 +134,7 @@ func TestRivals(t *testing.T) {
 // TestRivalPauses: the session takes a switch back at once, then 30 s after the last time, twice as
 // long each time up to 10 minutes, and at once again after an hour.
 func TestRivalPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r, cfg := rival{held: true, begun: time.Now()}, DefaultConfig()
 		pauses := func(want time.Duration, when string) {
 			t.Helper()
@@ -197,7 +199,7 @@ func TestNoRival(t *testing.T) {
 		"later self":   {true, NewElectionID(7, 0xaa), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				f := newFakeSwitch(t)
 				f.streams[newStream()] = c.id
 				cfg := f.config()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -269,7 +270,7 @@ func (x *slow) Write(_ context.Context, r *p4v1.WriteRequest) error {
 // TestWritesAtOnce: as many requests as allowed are under way, and no request passes a place where
 // the order counts before all earlier requests are done.
 func TestWritesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		x := &slow{came: make(chan *p4v1.WriteRequest, 100), outcome: make(chan error)}
 		client := Client{Transport: x, Pipeline: smallPipeline(t), BatchUpdates: 2, AtOnce: 3}
 		var updates []entry.Update
@@ -317,7 +318,7 @@ func TestWritesAtOnce(t *testing.T) {
 // TestWriteFails: after a request has failed as a whole, Write sends no further request, and waits
 // for the requests under way.
 func TestWriteFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		x := &slow{came: make(chan *p4v1.WriteRequest, 100), outcome: make(chan error)}
 		client := Client{Transport: x, Pipeline: smallPipeline(t), BatchUpdates: 1, AtOnce: 3}
 		var updates []entry.Update

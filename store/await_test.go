@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -31,7 +31,7 @@ func TestAwait(t *testing.T) {
 		{"full", 3, full, full, 0, 0},
 		{"other", 3, other, other, 0, 0},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			begun, calls, told := time.Now(), 0, 0
 			err := store.Await(t.Context(), func(error) { told++ }, func() error {
 				if calls++; calls <= c.fails {
@@ -45,7 +45,7 @@ func TestAwait(t *testing.T) {
 			}
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -45,7 +45,7 @@ func (s *slowStore) List(ctx context.Context, prefix string) ([]store.Record, in
 // TestShadow: a shadow has the store's content at a named revision, keeps the content while the
 // store does not answer, and reads only changed records again.
 func TestShadow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &slowStore{Memory: store.NewMemory(), lists: make(map[string]int)}
 		s.takes.Store(int64(10 * time.Millisecond))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/storetest"
 )
@@ -92,7 +93,7 @@ func TestVersions(t *testing.T) {
 // TestVersionedWatchEnds: a watch that ends at a record of a newer version, or with its watcher,
 // leaves nothing behind in the store.
 func TestVersionedWatchEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // it fails when something goes on
+	bubble.Test(t, func(t *testing.T) { // it fails when something goes on
 		inner := store.NewMemory()
 		s := store.Versioned(inner)
 		events, err := s.Watch(context.Background(), "", 0)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/storetest"
 )
@@ -31,7 +32,7 @@ func op(key, value string) []store.Op { return []store.Op{{Key: key, Value: []by
 
 // TestWriter: writes are kept in order, those that wait together at once.
 func TestWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w, s, changes, stop := writing(t)
 		if err := w.Wait(t.Context(), w.Add(op("a", "1"))); err != nil || w.Err() != nil ||
 			s.Tries() != 1 {
@@ -81,7 +82,7 @@ func TestWriterFails(t *testing.T) {
 		"hangs": {(*storetest.Faulty).Hang, context.DeadlineExceeded, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				w, s, _, stop := writing(t)
 				if err := w.Wait(t.Context(), w.Add(op("a", "1"))); err != nil {
 					t.Fatal(err)
@@ -123,7 +124,7 @@ func TestWriterFails(t *testing.T) {
 func TestWriterEnds(t *testing.T) {
 	for took, kept := range map[time.Duration]bool{0: true, 900 * time.Millisecond: true,
 		1100 * time.Millisecond: false} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			w, s, _, stop := writing(t)
 			s.Answer(func(ctx context.Context, apply func() error) error {
 				select {
@@ -147,7 +148,7 @@ func TestWriterEnds(t *testing.T) {
 
 // TestWriterFenced: a writer ends when another process owns its store.
 func TestWriterFenced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := new(storetest.Faulty)
 		s.Fail(fmt.Errorf("%w: key", store.ErrFenced))
 		w := store.NewWriter(s, func() {})

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // provider answers questions for a provider's configuration; some of them hang.
@@ -53,7 +54,7 @@ func newProvider(t *testing.T, hang func(n int) bool) (*Provider, *provider) {
 // TestDiscoveryThatHangs: one question that hangs holds the others for a second, and nobody waits
 // for the provider longer than for one request.
 func TestDiscoveryThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p, asked := newProvider(t, func(n int) bool { return n == 1 })
 		began := time.Now()
 		var all sync.WaitGroup
@@ -69,7 +70,7 @@ func TestDiscoveryThatHangs(t *testing.T) {
 			t.Errorf("the provider was asked %d times, want twice", asked.times())
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p, asked := newProvider(t, func(int) bool { return true })
 		began := time.Now()
 		if _, err := p.find(t.Context()); !errors.Is(err, ErrProvider) ||
@@ -92,7 +93,7 @@ func TestDiscoveryThatHangs(t *testing.T) {
 // TestDiscoveryIsShared: those who come at the same time share one question, and after a failure
 // the next one asks again.
 func TestDiscoveryIsShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		p, asked := newProvider(t, func(int) bool { return false })
 		for range 2 {
 			if _, err := p.find(t.Context()); err != nil {

@@ -11,11 +11,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // issuer is a provider in memory that signs the ID token of whoever asks.
@@ -77,7 +77,7 @@ func TestFinish(t *testing.T) {
 			refused: "another person"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				p := New(Config{Issuer: "https://login.example", ClientID: "weft", Name: "name",
 					Roles: []Rule{{Claim: "name", Value: "ann", Grant: api.Grant{Role: api.RoleViewer}}}})
 				defer p.Close()

@@ -9,12 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestWait: a wait ends with status 0 when a resource is as it should be, and else with 1.
@@ -155,7 +155,7 @@ func TestWhileUnready(t *testing.T) {
 		{"another error", 5 * time.Second, 1, io.ErrUnexpectedEOF, 1, 0, io.ErrUnexpectedEOF},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				began, calls := time.Now(), 0
 				var said strings.Builder
 				err := whileUnready(t.Context(), environment{stderr: &said}, c.longest, func() error {

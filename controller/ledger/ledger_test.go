@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/storetest"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -235,7 +236,7 @@ func (b *bed) get(key string) {
 func TestSeeds(t *testing.T) {
 	first, n := seeds.Range(t, 1, 60)
 	for seed := first; seed < first+n; seed++ {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			b := &bed{
 				t: t, rand: rand.New(rand.NewPCG(seed, 1)), had: make(map[content]bool),
 				given: make(map[uint64]string), acked: make(map[string]uint64),
@@ -307,7 +308,7 @@ func TestOutcome(t *testing.T) {
 		"anything":    {errors.New("broken"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				s := new(storetest.Faulty)
 				core := &term{versions: resource.NewVersions("versions"), items: make(map[string]content)}
 				core.Ledger = ledger.New(ledger.Options{Store: s, Start: time.Now(), Versions: core.versions})
@@ -409,7 +410,7 @@ func (f *failing) Apply(_ context.Context, ops []store.Op) error { return f.appl
 // TestSteps: the ledger carries out at once what rests on kept records, and what may rest on saves
 // when the store has them; never after a failed write.
 func TestSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := new(storetest.Faulty)
 		var mu sync.Mutex
 		var done []string
@@ -482,7 +483,7 @@ func TestSteps(t *testing.T) {
 // TestChangeHandsOut: a client gets the answer to a change or a read when its consequences have
 // been handed out, however late the owner learns that the store has the change.
 func TestChangeHandsOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		core := &term{versions: resource.NewVersions("versions")}
 		s := &failing{apply: func([]store.Op) error {
 			core.Post(nil, func() { time.Sleep(time.Second) })

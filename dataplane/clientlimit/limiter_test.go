@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"google.golang.org/grpc/stats"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // stub is a connection from an address that yields octets without end.
@@ -158,7 +160,7 @@ func TestUnfinished(t *testing.T) {
 // TestWorkIsNotCut: a stranger with a request under way keeps its connection when others come, and
 // nobody else gets one in its place. Idle ones and those with nothing but a stream make room.
 func TestWorkIsNotCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		g := New(Config{Strangers: 2, Connections: 8, PerClient: 8})
 		q := &queue{}
 		l := g.Listener(q)

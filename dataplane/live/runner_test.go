@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -364,7 +364,7 @@ func TestDo(t *testing.T) {
 // What is pending runs when its time comes: an idle timeout is notified
 // though nothing else happens.
 func TestTimers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		notified := make(chan time.Duration, 1)
 		r, err := live.Start(live.Config{Device: p4rt.Config{ID: 1, Notify: func(now time.Duration,
 			m *p4v1.StreamMessageResponse) {

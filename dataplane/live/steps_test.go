@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestSteps: waiting frames and other calls pass between two steps of a call. Once the call has
 // begun, the end of its context changes nothing.
 func TestSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		in, out := newTestPort(), newTestPort()
 		r := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 2: out}})
 		program(t, r, forwardTo2)
@@ -73,7 +74,7 @@ func TestSteps(t *testing.T) {
 
 // TestStepsEndWithTheSwitch: a call that is not done fails when the switch is closed.
 func TestStepsEndWithTheSwitch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r := start(t, live.Config{})
 		begun := make(chan struct{})
 		done := make(chan error)

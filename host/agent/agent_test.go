@@ -20,6 +20,7 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi/hostpb"
 	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/host/agent/agenttest"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // laconic is a controller that takes streams, says welcome or not, and little else.
@@ -113,7 +114,7 @@ const timeout = 3 * time.Second
 // TestNoWelcome: an agent gives a stream up when the controller's welcome does not come in time
 // (Config.WelcomeTimeout), says so, and tries again.
 func TestNoWelcome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &laconic{}
 		a := runAgent(t, s, nil)
 		time.Sleep(timeout - time.Millisecond)
@@ -138,7 +139,7 @@ func TestNoWelcome(t *testing.T) {
 // TestOtherThanWelcome: the agent ends a stream that does not begin with a welcome, even over a
 // shared connection, and tries a new stream.
 func TestOtherThanWelcome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &laconic{update: &hostpb.Update{Last: true}}
 		a := runAgent(t, s, func(c *agent.Config) {
 			cc, err := grpc.NewClient("passthrough:///"+c.Controller, append(c.DialOptions,
@@ -165,7 +166,7 @@ func TestOtherThanWelcome(t *testing.T) {
 // TestTells: the agent reports the queue pairs to the controller, and refuses an update with a
 // wrong encoding.
 func TestTells(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &laconic{
 			welcome: &hostapi.Welcome{Software: "quiet", MaxEvents: 1, MaxCounts: 1, MaxMessageRate: 1,
 				MaxGroups: 1},
@@ -198,7 +199,7 @@ func TestTells(t *testing.T) {
 // TestStreamStays: a stream lasts after its welcome, however little is said by it, and the timeout
 // of the welcome is over.
 func TestStreamStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := &laconic{welcome: &hostapi.Welcome{Software: "quiet", MaxEvents: 1, MaxCounts: 1,
 			MaxMessageRate: 1}}
 		a := runAgent(t, s, nil)
@@ -215,7 +216,7 @@ func TestStreamStays(t *testing.T) {
 // returns at once, also where Finish came first.
 func TestFinishWithoutStream(t *testing.T) {
 	for _, first := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			cfg := agent.DefaultConfig()
 			cfg.Name, cfg.Controller, cfg.Instance = "h1", "controller:1", 1
 			cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,

@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -27,6 +26,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/host/hostrun"
 	"github.com/weft-sdn/weft/host/hostrun/hostruntest"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
@@ -103,7 +103,7 @@ type outcome struct {
 func TestTransfer(t *testing.T) {
 	for _, loss := range []int{0, 17} {
 		t.Run(fmt.Sprintf("loss 1 in %d", loss), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				data, file, small, saved := hostruntest.Files(t)
@@ -153,7 +153,7 @@ func TestTransfer(t *testing.T) {
 
 // TestController: a host with a controller waits for what it says, and sends with that alone.
 func TestController(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, file, small, saved := hostruntest.Files(t)
@@ -264,7 +264,7 @@ func threeValues(t *testing.T) *hostapi.State {
 // the controller had configured, a denied value not (OCP MRC 1.0, section 10.2.2). With a damaged
 // file it waits, and says why.
 func TestKeptState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, file, small, saved := hostruntest.Files(t)

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api/hostapi"
@@ -19,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/host/hostrun"
 	"github.com/weft-sdn/weft/host/hostrun/hostruntest"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
@@ -119,7 +119,7 @@ func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func(
 // TestWireSettings: two hosts with the same configured UDP port and DSCPs send all packets with
 // these values.
 func TestWireSettings(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const text = "wire: {udpPort: 5791, dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 3, trimmed: " +
 			"20, trimmedLastHop: 21, control: 30}}\n"
 		p := newPair(t, 0)
@@ -172,7 +172,7 @@ func TestAttributeSettings(t *testing.T) {
 			return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 0
 		}},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			p := newPair(t, 0)
 			requests, sacks, wrong := 0, 0, 0
 			p.saw = func(from, _ int, m *packet.MRC) {
@@ -212,7 +212,7 @@ func TestDynamicMPRMismatch(t *testing.T) {
 		peer string
 		want int
 	}{"mismatch": {"", 1}, "as the peer": {", peer: {dynamicMpr: false}", 0}} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			p := newPair(t, 0)
 			p.log = slog.New(slog.NewTextHandler(&log, nil))
@@ -229,7 +229,7 @@ func TestDynamicMPRMismatch(t *testing.T) {
 // 1.024 us x 2^18 before each of two linear retries, and twice, four times and eight times that
 // before two exponential retries and the end (table 7-1).
 func TestRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, file, small, _ := hostruntest.Files(t)
 		p := newPair(t, 0)
 		text := strings.Replace(fmt.Sprintf(senderText, file, small), "initialPsn: 0xfffff0",
@@ -274,7 +274,7 @@ func TestReceiveSettings(t *testing.T) {
 		{"small bitmap", "receive: {bitmap: 1}\n", "", false, packet.NACKNoBitmap, false},
 		{"large bitmap", "receive: {bitmap: 1000}\n", "", false, 0, false},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			oneIn := 0
 			if strings.Contains(c.receive, "bitmap") {
 				oneIn = 20 // what follows a lost packet is out of order
@@ -326,7 +326,7 @@ func TestReceiveSettings(t *testing.T) {
 // (OCP MRC 1.0, section 7.4.8).
 func TestLinkStateReachesPeer(t *testing.T) {
 	for _, updates := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			p := newPair(t, 0)
 			var down, up atomic.Int64 // when the link went down and came up, as Unix time in ns
 			const settled = int64(5 * time.Millisecond)
@@ -374,7 +374,7 @@ func TestLinkStateReachesPeer(t *testing.T) {
 // TestWireMismatch: a host that is configured with another codepoint than the controller's says
 // which, at both ends, and sends nothing.
 func TestWireMismatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		server, dial, stop := serve(t, &hoststest.Observer{})
 		defer stop()
 		state, err := hostapi.NewState(hostapi.State{Wire: hostapi.Wire{UDPPort: 4791, NoTrim: 3,

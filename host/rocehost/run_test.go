@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -20,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/host/hostrun"
 	"github.com/weft-sdn/weft/host/hostrun/hostruntest"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -69,7 +69,7 @@ linger: 200ms
 func TestTransfer(t *testing.T) {
 	for _, loss := range []int{0, 17} {
 		t.Run(fmt.Sprintf("loss 1 in %d", loss), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				data, file, small, saved := hostruntest.Files(t)
@@ -123,7 +123,7 @@ func TestTransfer(t *testing.T) {
 // TestUnequalPMTU: a host that has refused its peer's packets reports the refusal and ends, because
 // its queue pair accepts nothing more. The peer does the same.
 func TestUnequalPMTU(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		_, file, small, saved := hostruntest.Files(t)
@@ -152,7 +152,7 @@ func TestUnequalPMTU(t *testing.T) {
 // TestEvery: a write with an interval begins again that long after its end, and the host goes on
 // until it is interrupted, which is no failure.
 func TestEvery(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, _, small, _ := hostruntest.Files(t)
 		cable := livetest.NewCable()
 		receiving, stop := context.WithTimeout(t.Context(), patience)

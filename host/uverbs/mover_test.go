@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // silent is a program with silent memory at a NIC of a pair, connected to one at the other NIC.
@@ -225,7 +225,7 @@ func TestPatience(t *testing.T) {
 		{time.Minute, true, true},
 	} {
 		t.Run(c.takes.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				rested := make(chan bool, 1)
 				u := &user{slow: rate.NewLimiter(0, 0), rested: func() { rested <- true }}
 				m := newMover(&memory{}, newPatience(), u)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // pipes is a listener of connections within the process.
@@ -89,7 +91,7 @@ func (w *bed) check(all, strangers int, why ...Reason) {
 // TestStrangersMakeRoom: the stranger that has been quiet for longest goes, and nobody who is
 // known.
 func TestStrangersMakeRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, Limits{Connections: 100, Strangers: 3, PerClient: 100})
 		known := w.dial("192.0.2.1:1")
 		known.Trust()
@@ -149,7 +151,7 @@ func TestHeld(t *testing.T) {
 
 // TestFull: when all are known, who comes is refused.
 func TestFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, Limits{Connections: 3, Strangers: 3, PerClient: 3})
 		a, b := w.dial("192.0.2.1:1"), w.dial("192.0.2.1:2")
 		a.Trust()
@@ -179,7 +181,7 @@ func TestFull(t *testing.T) {
 
 // TestPerClient: an address, and a /64, gets a fixed share, and disturbs no other client.
 func TestPerClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, Limits{Connections: 100, Strangers: 100, PerClient: 2})
 		other := w.dial("192.0.2.1:1")
 		for i := range 10 {
@@ -212,7 +214,7 @@ func TestUsed(t *testing.T) {
 		for again, moved := range map[time.Duration]bool{
 			resolution - 1: false, resolution: true, resolution + 1: true,
 		} {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				w := newBed(t, limits)
 				a, b := w.dial("192.0.2.1:1"), w.dial("192.0.2.1:2")
 				a.use()

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/internal/loop"
 )
 
@@ -33,7 +34,7 @@ func (a *alarms) Next() (time.Duration, bool) {
 // TestLoop: the clock ticks when something is due and before a call, and a call returns after the
 // flush that follows it.
 func TestLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		core := &alarms{due: []time.Duration{2 * time.Second, 5 * time.Second}}
 		l := loop.New(time.Now())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -78,7 +79,7 @@ func TestLoop(t *testing.T) {
 
 // TestFlushFails: the loop ends, and so do its callers.
 func TestFlushFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l, broken := loop.New(time.Now()), errors.New("broken")
 		ran := make(chan error, 1)
 		armed := false
@@ -102,7 +103,7 @@ func TestFlushFails(t *testing.T) {
 // TestWake: a call of Wake has the time passed and what follows flushed, and never waits, not even
 // before Run.
 func TestWake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		core := &alarms{}
 		l := loop.New(time.Now())
 		for range 1000 {

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/internal/retry"
 )
 
 // TestKeep: the pauses grow up to Max, give or take a half, and begin anew after a long service.
 func TestKeep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := retry.Backoff{Initial: time.Second, Max: 8 * time.Second, Multiplier: 2}
 		// seconds; the sixth attempt is served long, the seventh not long enough
 		want := []time.Duration{1, 2, 4, 8, 8, 1, 2, 4}
@@ -56,7 +56,7 @@ func TestKeep(t *testing.T) {
 
 // TestKeepEnds: the end of the context ends a pause.
 func TestKeepEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()

@@ -15,8 +15,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestSign: the signature equals the example in the Standard Webhooks libraries.
@@ -183,7 +184,7 @@ func TestSaysNothingOfOthers(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	for name, answer := range map[string]string{"silent": "", "slow": "HTTP/1.1 200 OK\r\nX: "} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				ours, theirs := net.Pipe()
 				done := make(chan struct{})
 				defer func() { _ = theirs.Close(); <-done }()

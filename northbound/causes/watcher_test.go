@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // watching is a Watcher that reads its knowledge from the test and records the events that the
@@ -94,7 +95,7 @@ func (w *watching) last(d time.Duration) {
 // TestWatcher: a cause that begins, becomes worse or better, or ends is told once, soon after the
 // change; a look that fails changes nothing.
 func TestWatcher(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := watch(t)
 		share := func(advisory bool) Known {
 			return Known{Checks: []api.ReadinessCheck{{Name: "share", Advisory: advisory}}}
@@ -133,7 +134,7 @@ func TestWatcher(t *testing.T) {
 // TestWatcherLooks: it looks now and then without a change, and not more often than looking allows;
 // who asks twice in a short time gets one look.
 func TestWatcherLooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := watch(t)
 		looks := func(d time.Duration) int {
 			synctest.Wait()

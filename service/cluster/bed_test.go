@@ -7,12 +7,12 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/storetest"
@@ -97,7 +97,7 @@ func worlds(t *testing.T, usual, stream uint64, do func(w *bed, random *rand.Ran
 	t.Helper()
 	first, count := seeds.Range(t, 1, usual)
 	for seed := first; seed < first+count; seed++ {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
 					t.Logf("seed %d", seed)

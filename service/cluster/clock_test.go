@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/storetest"
 )
@@ -85,7 +85,7 @@ var _ store.Shared = skewed{}
 // TestForgottenChanges: a controller that has not seen a change before the store forgot it lists
 // again, also when that change was a deletion.
 func TestForgottenChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 3, 1)
 		defer w.stop()
 		w.run(time.Second)

@@ -2,15 +2,16 @@ package cluster_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestHeld: that the installation holds a switch goes from owner to owner for as long as some
 // controller runs, also without leases, until an owner says otherwise; an installation that starts
 // anew holds nothing.
 func TestHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 3, 1)
 		t.Cleanup(w.stop)
 		w.run(10 * time.Second)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unsafe"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -100,7 +100,7 @@ func TestLostLease(t *testing.T) {
 
 // TestTenureEnds: a tenure is over at its end, not after it.
 func TestTenureEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // time stands still
+	bubble.Test(t, func(t *testing.T) { // time stands still
 		for left, over := range map[time.Duration]bool{time.Minute + 1: false, time.Minute: true,
 			time.Minute - 1: true} {
 			tenure := &Tenure{lease: until{at: time.Now().Add(left)}, margin: time.Minute}
@@ -113,7 +113,7 @@ func TestTenureEnds(t *testing.T) {
 
 // TestUnevenFor: an uneven share is told from a minute on, whatever is uneven meanwhile.
 func TestUnevenFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		n := New(Config{})
 		is := func(want string) {
 			t.Helper()

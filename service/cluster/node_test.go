@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/service/cluster"
 )
 
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestTakeover: another controller decides at once when the decider leaves in order, after the TTL
 // when it dies, and a decider without the store stops before that.
 func TestTakeover(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 3, 1)
 		t.Cleanup(w.stop)
 		w.run(time.Second)
@@ -68,7 +69,7 @@ func TestTakeover(t *testing.T) {
 // TestAlarm: a controller with an alarm tells all controllers, leaves decisions to another
 // controller, and keeps its lease and switches; where all have one, one of them decides.
 func TestAlarm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 3, 1)
 		t.Cleanup(w.stop)
 		w.run(10 * time.Second)
@@ -129,7 +130,7 @@ func TestAlarm(t *testing.T) {
 // TestJoinsWithAlarm: a starting controller announces its alarm on joining, before it could become
 // the decider.
 func TestJoinsWithAlarm(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 1, 1)
 		defer w.stop()
 		w.run(ttl)
@@ -157,7 +158,7 @@ func TestJoinsWithAlarm(t *testing.T) {
 // TestUnevenIsSaid: the decider reports switches without an owner after a minute, and stops when
 // they have owners.
 func TestUnevenIsSaid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 2, 1)
 		w.stuck = errors.New("stuck")
 		defer w.stop()
@@ -201,7 +202,7 @@ func TestUnevenIsSaid(t *testing.T) {
 
 // TestSameName: of two controllers with one name the second waits for the end of the first.
 func TestSameName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 1, 1)
 		defer w.stop()
 		w.run(time.Second)
@@ -301,7 +302,7 @@ func TestNodes(t *testing.T) {
 // controller that does not decide goes on leading. A new leader of the store restarts all leases,
 // so a decider that yielded at once would delay the end of a dead controller's lease.
 func TestYield(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 2, 1)
 		defer w.stop()
 		time.Sleep(ttl)
@@ -331,7 +332,7 @@ func TestYield(t *testing.T) {
 
 // TestMandateEnds: a mandate is over a margin before its lease.
 func TestMandateEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 1, 1)
 		defer w.stop()
 		w.run(time.Second)

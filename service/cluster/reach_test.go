@@ -4,8 +4,9 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestUnreachedDecider: a decider with the store gives up within two TTLs when the peers cannot
@@ -22,7 +23,7 @@ func TestUnreachedDecider(t *testing.T) {
 		"is not reached": {false, true, errSilent}, "refused": {true, true, expired},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				w := newBed(t, 3, 1)
 				t.Cleanup(w.stop)
 				w.run(10 * time.Second)
@@ -79,7 +80,7 @@ func TestUnreachedDecider(t *testing.T) {
 // the controllers do not take turns.
 func TestNobodyReached(t *testing.T) {
 	for _, n := range []int{2, 3} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			w := newBed(t, n, 1)
 			t.Cleanup(w.stop)
 			w.run(10 * time.Second)
@@ -108,7 +109,7 @@ func TestNobodyReached(t *testing.T) {
 
 // TestMostReached: of three controllers, the controller that both others reach decides.
 func TestMostReached(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, 3, 1)
 		t.Cleanup(w.stop)
 		w.run(10 * time.Second)

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // mode returns the mode in which a path is reported to be answered.
@@ -344,7 +345,7 @@ func (x *flooding) Recv() (*gpb.SubscribeResponse, error) {
 // come alone or many in a message.
 func TestFlood(t *testing.T) {
 	for _, each := range []int{0, 99} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			x := &flooding{with: &gpb.Notification{Update: make([]*gpb.Update, each)}}
@@ -363,7 +364,7 @@ func TestFlood(t *testing.T) {
 
 // TestDead checks that a target which stops answering is given up, and asked again.
 func TestDead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		x := &silent{}
 		cfg := testConfig()
 		cfg.ProbeInterval = 5 * time.Second

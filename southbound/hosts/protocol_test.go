@@ -24,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/api/hostapi/hostapitest"
 	"github.com/weft-sdn/weft/api/hostapi/hostpb"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
@@ -120,7 +121,7 @@ func (c *client) end() error {
 // TestFence: a controller that may decide no more sends a host nothing that has an effect: its
 // stream ends with the reason.
 func TestFence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		over := errors.New("the lease is over")
 		for _, what := range []string{"update", "probe"} {
 			var fenced atomic.Bool
@@ -220,7 +221,7 @@ func TestBadHosts(t *testing.T) {
 		}, codes.InvalidArgument, "probe_result.received: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				o := &hoststest.Observer{Refuse: func(host string, _ *hostapi.Hello) error {
 					if host == "stranger" {
 						return fmt.Errorf("%s is not in the inventory", host)
@@ -252,7 +253,7 @@ func make3[T any](x T) []T { return []T{x, x, x} }
 // TestWhyAStreamEnded: the note about a gone host distinguishes a lost stream from an ended stream,
 // without a gRPC error.
 func TestWhyAStreamEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		for want, end := range map[error]func(c *client) error{
 			hosts.ErrLost:  func(c *client) error { c.drop(); return nil },
 			hosts.ErrEnded: func(c *client) error { return c.stream.CloseSend() },
@@ -278,7 +279,7 @@ func TestWhyAStreamEnded(t *testing.T) {
 
 // TestUnknownEVs: the server only counts a host's reports about EVs that the host does not hold.
 func TestUnknownEVs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		o := &hoststest.Observer{}
 		s, open := serve(t, o, nil)
 		p := &hostapi.Profile{
@@ -315,7 +316,7 @@ func TestUnknownEVs(t *testing.T) {
 // TestPace: the server reads the messages of a host that sends too fast at the allowed rate, and
 // loses none.
 func TestPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		o := &hoststest.Observer{}
 		s, open := serve(t, o, func(c *hosts.Config) { c.MaxMessageRate = 10 })
 		c := open()
@@ -341,7 +342,7 @@ func TestPace(t *testing.T) {
 // TestProbeRequests: the server refuses an impossible probe at once, and counts a probe that was
 // not sent in time.
 func TestProbeRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, open := serve(t, &hoststest.Observer{}, func(c *hosts.Config) { c.MaxProbes = 2 })
 		probe := func() *hostapi.Probe {
 			return &hostapi.Probe{
@@ -397,7 +398,7 @@ func TestProbeRequests(t *testing.T) {
 // TestStrangers: connections on which no host says hello are bounded in number and time; more are
 // refused, and hosts that are connected keep their streams.
 func TestStrangers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, open, dial := serveAt(t, &hoststest.Observer{},
 			func(c *hosts.Config) { c.MaxStrangers = 3 })
 		c := open()
@@ -442,7 +443,7 @@ func TestStrangers(t *testing.T) {
 // TestTooManyHosts: a controller accepts as many hosts as configured, and forgets hosts that it may
 // forget.
 func TestTooManyHosts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, open := serve(t, &hoststest.Observer{}, func(c *hosts.Config) { c.MaxHosts = 2 })
 		_ = s.Set("h1", nil)
 		c := open()

@@ -6,13 +6,14 @@ import (
 
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/api/hostapi/hostpb"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
 
 // TestTurns: a host that holds nothing waits for its turn when many come together; a host that
 // holds a state is denied an EV meanwhile.
 func TestTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s, open := serve(t, &hoststest.Observer{}, nil)
 		p := &hostapi.Profile{
 			Name: "a", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}},

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/internal/sonicdb"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -72,7 +73,7 @@ func on(t *testing.T, f func(b *bed)) {
 // onUpdater runs a test on a switch with four ports whose CONFIG_DB an updater makes.
 func onUpdater(t *testing.T, updater sonicdb.Updater, f func(b *bed)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		b := &bed{t: t, sids: make(map[netip.Prefix]gnmi.SID)}
 		b.sw = sonictest.New("Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24")
 		b.sw.SetUpdater(updater)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -157,7 +158,7 @@ func TestSlowSyncs(t *testing.T) {
 			t.Errorf("after %v: slow %v, the last took %v", c.syncs, s.Slow, s.Sync)
 		}
 	}
-	synctest.Test(t, func(t *testing.T) { // time stands still
+	bubble.Test(t, func(t *testing.T) { // time stands still
 		for _, c := range []struct {
 			syncs []time.Duration
 			late  time.Duration // of the one under way
@@ -188,7 +189,7 @@ func TestSlowSyncs(t *testing.T) {
 // TestDiskIsWatched: the disk is looked at five times a second and written once a second, also
 // while a write hangs; whoever waits for a change learns of it.
 func TestDiskIsWatched(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var free, probes atomic.Uint64
 		free.Store(1000)
 		hang := make(chan struct{})

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -50,7 +51,7 @@ func answering(get func(context.Context) error, of func() ([]string, error)) *cl
 // TestHealth: the health check asks an etcd once a healthPause, waits healthTimeout, and reports
 // the last answer.
 func TestHealth(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		other := errors.New("other")
 		corrupt := &etcdserverpb.AlarmMember{Alarm: etcdserverpb.AlarmType_CORRUPT}
 		var mu sync.Mutex // guards what the next answer is, and how many there were
@@ -116,7 +117,7 @@ func TestHealth(t *testing.T) {
 
 // TestHealthEnds: when it is closed no question is under way any more: the client may be closed.
 func TestHealthEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		release, closed := make(chan struct{}), false
 		h := newHealth(answering(func(context.Context) error {
 			<-release

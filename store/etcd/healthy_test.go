@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestWhenHealthy: a change of the members waits while etcd calls itself unhealthy, as long as the
@@ -27,7 +28,7 @@ func TestWhenHealthy(t *testing.T) {
 		"then failed": {[]error{rpctypes.ErrUnhealthy, other}, time.Minute, 2, other},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 				defer cancel()
 				calls := 0

@@ -4,11 +4,12 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // slowRenewal answers renewals of leases a while after they were made.
@@ -48,7 +49,7 @@ func renewing(t *testing.T, etcd clientv3.Lease, ttl time.Duration) (l *lease, e
 // TestLeaseCountsFromTheRequest: a lease lasts from when its renewal was asked for, since the etcd
 // may have renewed it right then, however late the answer is.
 func TestLeaseCountsFromTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		const ttl = 9 * time.Second
 		etcd := &slowRenewal{ttl: 9, takes: 2 * time.Second}
 		began := time.Now()
@@ -71,7 +72,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 // TestRenewalIsTriedAgain: the holder repeats a failed renewal after a twentieth of the lease's
 // time, and makes the next due renewal after a third.
 func TestRenewalIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		etcd := &slowRenewal{ttl: 60, fails: 2}
 		began := time.Now()
 		_, end := renewing(t, etcd, time.Minute)

@@ -103,7 +103,8 @@ func concurrency(file string) (locks, starts bool, err error) {
 		switch strings.Trim(i.Path.Value, `"`) {
 		case "sync", "sync/atomic":
 			locks = true
-		case "golang.org/x/sync/errgroup", "testing/synctest", "net/http/httptest":
+		case "golang.org/x/sync/errgroup", "testing/synctest", "net/http/httptest",
+			"github.com/weft-sdn/weft/internal/bubble":
 			starts = true
 		}
 	}

@@ -17,6 +17,7 @@ func TestConcurrency(t *testing.T) {
 		{"import \"sync\"\nfunc f(g *sync.WaitGroup) { g.Go(nil) }", true, true},
 		{"func f() { go f() }", false, true},
 		{"import _ \"testing/synctest\"", false, true},
+		{"import _ \"github.com/weft-sdn/weft/internal/bubble\"", false, true},
 		{"func f(g int) { f(1) }", false, false},
 	} {
 		file := filepath.Join(t.TempDir(), "x.go")

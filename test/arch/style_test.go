@@ -363,6 +363,16 @@ func TestPlainPhrases(t *testing.T) {
 		})
 }
 
+// TestBubbles: bubbles of testing/synctest come from internal/bubble, which keeps the race detector
+// from ending the process.
+func TestBubbles(t *testing.T) {
+	files(t, []string{".go"}, func(path, text string) {
+		if strings.Contains(text, "synctest."+"Test(") && !strings.HasSuffix(path, "bubble/bubble.go") {
+			t.Errorf("%s: call bubble.Test", path)
+		}
+	})
+}
+
 // TestStyleChecksFail: every check of this file finds what it is for.
 func TestStyleChecksFail(t *testing.T) {
 	beds := parse(t, "p_test.go", "package p\ntype world struct{ t *testing.T }\n"+

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/host/agent/agenttest"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/service/hostrelay"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -130,7 +130,7 @@ func (w *attended) set(s *hostapi.State) {
 // TestAttended: the decider treats a host at another controller's attendant like its own host.
 // Answers arrive after the host has applied or refused a state, and reports arrive too.
 func TestAttended(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newAttended(t, 0)
 		first := state(t, 2, 8)
 		w.set(first)
@@ -193,7 +193,7 @@ func TestAttended(t *testing.T) {
 // TestAttendedElsewhere: an attendant says nothing to a host that another controller has served
 // since.
 func TestAttendedElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newAttended(t, time.Second)
 		first := state(t, 2, 8)
 		w.set(first)
@@ -244,7 +244,7 @@ func TestAttendedElsewhere(t *testing.T) {
 // TestAttendedRestart: a host that starts again while no controller decides gets what it held at
 // its attendant, and then what the next decider says.
 func TestAttendedRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newAttended(t, 0)
 		first := state(t, 2, 8)
 		w.set(first)
@@ -282,7 +282,7 @@ func TestAttendedRestart(t *testing.T) {
 // TestAttendedRestartLater: a host that starts again gets nothing that the decider may have changed
 // since, and nothing but the decider's state when there is a decider.
 func TestAttendedRestartLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newAttended(t, 0)
 		first := state(t, 2, 8)
 		w.set(first)

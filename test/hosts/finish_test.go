@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/host/agent/agenttest"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
@@ -27,7 +28,7 @@ func (h *host) ended() bool {
 func TestLastWords(t *testing.T) {
 	for name, interval := range map[string]time.Duration{"counters": time.Hour, "no counters": 0} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				w := newBed(t, func(c *hosts.Config) { c.CountsInterval = interval })
 				first := state(t, 3, 8)
 				ev := first.Profiles[1].EVs[2]
@@ -63,7 +64,7 @@ func TestLastWords(t *testing.T) {
 
 // TestFinishAlone: an agent without a stream ends at once.
 func TestFinishAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		deaf := make(chan struct{})
 		defer close(deaf)
@@ -85,7 +86,7 @@ func TestFinishAlone(t *testing.T) {
 
 // TestFinishUnheard: an agent waits for a slow controller until somebody ends the agent.
 func TestFinishUnheard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		busy := make(chan struct{})
 		w.observer.OnApplied = func(string, hostapi.Version) { <-busy }

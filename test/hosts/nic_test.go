@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api/hostapi"
@@ -18,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/host/mrc"
 	"github.com/weft-sdn/weft/host/nic"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -263,7 +263,7 @@ func (x *transfer) finish() {
 // moment they are acknowledged, streams that are cut resume, and without a controller everything
 // goes on.
 func TestNIC(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFabric(t, nil)
 		there, _ := f.pair()
 		x := f.write("H1", there, 200_000)
@@ -325,7 +325,7 @@ func TestNIC(t *testing.T) {
 
 // TestNICReports: what a host says of its paths and ports, over the stream.
 func TestNICReports(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFabric(t, func(c *hosts.Config) { c.CountsInterval = time.Second })
 		s := f.state("H1")
 		p := s.Profile(profiled)
@@ -440,7 +440,7 @@ func (f *fabric) last(host, what string) (line string) {
 
 // TestNICRefuses: the NIC refuses unsupported values, naming the field, and holds everything else.
 func TestNICRefuses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := newFabric(t, nil)
 		s := *f.state("H1")
 		p := *s.Profiles[0]

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -14,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/host/agent/agenttest"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
@@ -26,7 +26,7 @@ func check(t *testing.T, got []string, want ...string) {
 
 // TestSubscribe: a host gets a snapshot, then deltas, and what it says arrives.
 func TestSubscribe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, func(c *hosts.Config) { c.CountsInterval = time.Second })
 		first := state(t, 3, 8)
 		if err := w.server.Set("h1", first); err != nil {
@@ -84,7 +84,7 @@ func TestSubscribe(t *testing.T) {
 // TestControllerGone: a controller without a state for a host leaves the host alone, and a host
 // keeps its state while the controller is gone.
 func TestControllerGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		first := deny(t, state(t, 2, 8), 1)
 		_ = w.server.Set("h1", first)
@@ -128,7 +128,7 @@ func TestControllerGone(t *testing.T) {
 
 // TestResume: a stream that was cut is taken up by version.
 func TestResume(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		s := state(t, 4, 16)
 		_ = w.server.Set("h1", s)
@@ -153,7 +153,7 @@ func TestResume(t *testing.T) {
 // TestCutInSnapshot: wherever the stream breaks within a snapshot, the host applies nothing of the
 // snapshot, and in the end applies the whole snapshot.
 func TestCutInSnapshot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		s := state(t, 600, 128) // several parts
 		parts := hostapi.Parts(&hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 1},
 			Delta: hostapi.Diff(nil, s, true)}, hostapi.PartBytes)
@@ -184,7 +184,7 @@ func TestCutInSnapshot(t *testing.T) {
 
 // TestSlowHost: a slow host receives all missed changes as one delta to the latest state.
 func TestSlowHost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		slow := make(chan struct{})
 		e := &agenttest.Endpoint{}
@@ -215,7 +215,7 @@ func TestSlowHost(t *testing.T) {
 
 // TestSilentHost: a host that does not answer loses its stream, and begins where it was.
 func TestSilentHost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		stuck := make(chan struct{})
 		e := &agenttest.Endpoint{}
@@ -248,7 +248,7 @@ func TestSilentHost(t *testing.T) {
 // TestNewerStream: a host that connects again replaces its older stream, in whatever order they
 // come.
 func TestNewerStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		s := state(t, 1, 8)
 		_ = w.server.Set("h1", s)
@@ -276,7 +276,7 @@ func TestNewerStream(t *testing.T) {
 
 // TestRefusal: one bad profile holds up nothing but itself.
 func TestRefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities()}
 		e.Device.EVMaxCountProfile = 16
@@ -316,7 +316,7 @@ func TestRefusal(t *testing.T) {
 // TestBusyDevice: an object that the device refuses for now keeps its old definition, without the
 // removed EVs, and the host tries again.
 func TestBusyDevice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
 		var busy atomic.Bool
 		busy.Store(true)

@@ -26,6 +26,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/service"
@@ -79,7 +80,7 @@ func run(t *testing.T, change func(*inventory.MRC), test func(*testing.T, *bed))
 // withMembers is run with other controllers, which hosts are connected to; 0: to the one that
 // decides.
 func withMembers(t *testing.T, n int, change func(*inventory.MRC), test func(*testing.T, *bed)) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		f := &bed{
 			t: t, store: new(storetest.Faulty), learned: topology.NewBuilder(),
 			servers: make(map[string]*bufconn.Listener), ends: make(map[string]func()),

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/bubble"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/causes"
@@ -110,7 +110,7 @@ func TestOneCause(t *testing.T) {
 // receivers from a group makes one cause, and so does a dead switch.
 func TestOneCauseOfGroups(t *testing.T) {
 	long(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		world, err := lab.NewWorld(lab.Figure1(), lab.Options{Seed: 1, Cache: compiled, Managed: true})
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/clients/scheduler"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // TestParseNodes reads lines as Slurm 22.05 writes them.
@@ -221,7 +222,7 @@ func TestMost(t *testing.T) {
 // fabric is not known whole, and outlives failures.
 func TestRun(t *testing.T) {
 	for _, dry := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			slurm := newCluster(4)
 			var mu sync.Mutex // of the next line

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/weft-sdn/weft/dataplane/live/livetest"
+	"github.com/weft-sdn/weft/internal/bubble"
 )
 
 // read returns the frames of a file and their stamps.
@@ -52,7 +52,7 @@ func equal(a, b [][]byte) bool {
 
 // TestFiles: received and sent frames reach the files soon, and all frames are there after Close.
 func TestFiles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		in, out := filepath.Join(dir, "veth0_in.pcap"), filepath.Join(dir, "veth0_out.pcap")
 		bad := func(err error) { t.Error(err) }

@@ -121,13 +121,17 @@ async function listen(args: string[], where: RegExp): Promise<[string, ChildProc
   return [address, child];
 }
 
-/** Starts Debian's Chromium, or that of CHROMIUM. */
-export function browse(): Promise<Browser> {
+/** Starts Debian's Chromium, or that of CHROMIUM: twice where it crashes before it has shown anything. */
+export async function browse(): Promise<Browser> {
   const path = process.env.CHROMIUM ?? '/usr/bin/chromium';
   if (!existsSync(path)) throw new Error(`${path} is missing: apt-get install chromium`);
-  return chromium.launch({
+  const options = {
     executablePath: path,
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--js-flags=--expose-gc', '--enable-precise-memory-info'],
+  };
+  return chromium.launch(options).catch((e: Error) => {
+    console.warn(e.message);
+    return chromium.launch(options);
   });
 }
 

@@ -280,6 +280,8 @@ func TestWants(t *testing.T) {
 		{[]string{"pcap"}, "pcap/route", true},
 		{[]string{"pcap/route"}, "pcap", true}, {[]string{"pcap/route"}, "pcap/route", true},
 		{[]string{"pcap/route"}, "pcap/forward", false},
+		{[]string{"pcap/traffic"}, "pcap/traffic/forward", true},
+		{[]string{"pcap/traffic/forward"}, "pcap/traffic/mixed", false},
 		{[]string{"engine", "pcap/route"}, "engine/forward", true},
 	} {
 		if got := (&report{asked: c.asked}).wants(c.name); got != c.want {

@@ -61,11 +61,11 @@ type report struct {
 	asked    []string // names of benches, or of their figures; none: all
 }
 
-// wants reports whether the user asked for figures of a bench or a workload: "pcap", "pcap/route".
+// wants reports whether the user asked for figures of a bench or of workloads: "pcap",
+// "pcap/traffic", "pcap/traffic/mixed".
 func (r *report) wants(name string) bool {
 	return len(r.asked) == 0 || slices.ContainsFunc(r.asked, func(a string) bool {
-		kind, _, _ := strings.Cut(name, "/")
-		return a == name || a == kind || strings.HasPrefix(a, name+"/")
+		return strings.HasPrefix(name+"/", a+"/") || strings.HasPrefix(a, name+"/")
 	})
 }
 

@@ -79,8 +79,9 @@ func replayedTraffic() (all []workload, err error) {
 	return all, nil
 }
 
-// replayedMost is how many packets of traffic go through the switches.
-const replayedMost = 8192
+// replayedMost is how many packets of traffic go through the switches, whole cycles of these. The
+// first packets, of which the embedded switch learns, are a few in a hundred.
+const replayedMost = 1 << 16
 
 // foresee finds what comes out of the traffic of a fabric: a switch whose packets all run the
 // program says so.

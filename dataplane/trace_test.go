@@ -14,6 +14,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/trace"
+	"github.com/weft-sdn/weft/internal/race"
 )
 
 // traceAll has every switch of the tests traced.
@@ -61,7 +62,7 @@ func (o *oneEnd) End(id trace.ID, x trace.Outcome) {
 // TestEverythingTraced runs all tests of the package again with tracers: a
 // traced switch must pass whatever a switch must.
 func TestEverythingTraced(t *testing.T) {
-	if traceAll || testing.Short() || raced {
+	if traceAll || testing.Short() || race.Enabled() {
 		t.Skip("runs all tests; once, and without the race detector, is enough")
 	}
 	t.Parallel()

@@ -3,18 +3,12 @@ package bubble
 
 import (
 	"runtime"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
-)
 
-// raced reports whether the process has the race detector.
-var raced = sync.OnceValue(func() bool {
-	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-})
+	"github.com/weft-sdn/weft/internal/race"
+)
 
 // running is the number of bubbles under the race detector, and the number of processors before the
 // first of these.
@@ -29,7 +23,7 @@ var running struct {
 // context (https://go.dev/issue/78156).
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
-	if raced() {
+	if race.Enabled() {
 		enter()
 		defer leave()
 	}

@@ -8,15 +8,10 @@ import (
 )
 
 // TestTimersThatFireAtOnce: the race detector survives timers that fire at once on many goroutines
-// of a bubble; after the last bubble the process has its processors again.
+// of a bubble.
 func TestTimersThatFireAtOnce(t *testing.T) {
-	before := runtime.GOMAXPROCS(0)
-	enter()
 	for range 10 {
-		Test(t, func(t *testing.T) {
-			if n := runtime.GOMAXPROCS(0); n != 1 {
-				t.Errorf("%d processors", n)
-			}
+		Test(t, func(*testing.T) {
 			var all sync.WaitGroup
 			for range 8 {
 				all.Go(func() {
@@ -31,8 +26,18 @@ func TestTimersThatFireAtOnce(t *testing.T) {
 			all.Wait()
 		})
 	}
-	leave()
-	if n := runtime.GOMAXPROCS(0); n != before {
-		t.Errorf("%d processors, want %d", n, before)
+}
+
+// TestProcessors: the process has one processor until the last bubble has ended, then all again.
+func TestProcessors(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	for i, step := range []func(){enter, enter, leave, leave} {
+		want := 1
+		if step(); i == 3 {
+			want = before
+		}
+		if n := runtime.GOMAXPROCS(0); n != want {
+			t.Errorf("step %d: %d processors, want %d", i, n, want)
+		}
 	}
 }

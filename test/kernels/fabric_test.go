@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/kernel"
+	"github.com/weft-sdn/weft/internal/race"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/lab/demo/flow"
 	"github.com/weft-sdn/weft/lab/demo/multicast"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // capable skips where no kernel can be a switch.
 func capable(t *testing.T) {
 	t.Helper()
-	if testing.Short() || slowed {
+	if testing.Short() || race.Enabled() {
 		t.Skip("in real time, which kernels go on in however slow hosts are")
 	}
 	lacks, err := kernel.Lacks()
